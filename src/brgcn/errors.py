@@ -1,0 +1,38 @@
+"""The errors a user can cause, each with the remedy in its text."""
+
+from __future__ import annotations
+
+
+class BrgcnError(Exception):
+    """Something about the input or the environment is wrong and the user can mend it.
+
+    The command line prints these as one message without a traceback. ``where`` names the file (and line), ``remedy``
+    says what to do next.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.message = message
+        self.where = where
+        self.remedy = remedy
+        text = f"{where}: {message}" if where else message
+        super().__init__(f"{text}\n  {remedy}" if remedy else text)
+
+
+class GraphError(BrgcnError, ValueError):
+    """Edges, types or sizes do not describe a graph."""
+
+
+class DataError(BrgcnError, ValueError):
+    """A file or a table could not be read as what it should be."""
+
+
+class FetchError(BrgcnError):
+    """A data set could not be obtained from any of its sources."""
+
+
+class SettingsError(BrgcnError, ValueError):
+    """A setting is unknown, of the wrong type, or out of range."""
+
+
+class RunError(BrgcnError):
+    """A run folder is missing, incomplete, or of another kind."""

@@ -1,0 +1,8 @@
+"""Layers and models."""
+
+from brgcn.nn.attention import AttentionWeights, RelationAttentionWeights
+from brgcn.nn.brgcn_conv import BRGCNConv
+from brgcn.nn.featureless_conv import FeaturelessConv
+from brgcn.nn.frame import MODELS
+
+__all__ = ["MODELS", "AttentionWeights", "BRGCNConv", "FeaturelessConv", "RelationAttentionWeights"]

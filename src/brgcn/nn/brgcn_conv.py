@@ -1,0 +1,172 @@
+"""The bi-level attention layer for given features."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from brgcn.errors import SettingsError
+from brgcn.graph import RelationalGraph
+from brgcn.nn.attention import AttentionWeights
+from brgcn.nn.frame import BiLevelFrame, glorot
+from brgcn.ops import typed_dot, typed_linear
+
+
+class BRGCNConv(BiLevelFrame):
+    r"""Bi-level attention over relations and neighbours.
+
+    .. math::
+        e_{ij} &= \mathrm{LeakyReLU}(a_r \cdot [h_i \| h_j]) \qquad
+        g_{ij} = \mathrm{softmax}_{j \in N_i^r}(e_{ij}) \qquad
+        z_{ir} = \sum_j g_{ij} h_j
+
+        \psi_i[r, r'] &= \mathrm{softmax}_{r' \in R_i}(z_{ir} W^q_r \cdot z_{ir'} W^k_{r'})
+
+        h_i' &= \sum_{r \in R_i} \mathrm{ReLU}
+            \Big(\sum_{r' \in R_i} \psi_i[r, r'] \, z_{ir'} W^v_{r'} + h_i W_{root}\Big)
+
+    A node without incoming edges gets :math:`\mathrm{ReLU}(h_i W_{root})`. With ``node_attention=False`` g is the mean,
+    with ``relation_attention=False`` the outer part is :math:`\mathrm{ReLU}(\sum_r z_{ir} W^v_r + h_i W_{root})`;
+    without both the layer is R-GCN.
+
+    Called as ``conv(x, graph)``, or as ``conv(x, edge_index, edge_type)`` like PyG's relational layers; the second form
+    sorts the edges on every call.
+
+    Args:
+        in_channels: width of the input features.
+        out_channels: width of the output of one head.
+        num_relations: relations of the graph, inverses included.
+        self_connection: ``inside`` every summand as in the equation, ``outside`` (added once after the sum),
+            ``relation`` (one more member of R_i that attends and is attended to), or ``none``.
+        aggregate: ``sum`` or ``mean`` over r.
+        activation: ``relu`` or None.
+        negative_slope: of the LeakyReLU.
+        dropout: on g.
+        scaled: divide q . k by the square root of ``out_channels``.
+        num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
+            key and value.
+        heads: independent copies, concatenated or, with ``concat=False``, averaged.
+
+    Parameters (one head, no bases): ``attention_target``, ``attention_source`` [R, in]; ``query``, ``key``, ``value``
+    [R, in, out] (``value`` alone without relation attention); ``root`` [in, out]. With ``self_connection="relation"``
+    also ``root_query``, ``root_key`` [in, out]. With heads, their axis follows R (or leads in ``root``, ``basis``).
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        num_relations: int,
+        *,
+        node_attention: bool = True,
+        relation_attention: bool = True,
+        self_connection: str = "inside",
+        aggregate: str = "sum",
+        activation: str | None = "relu",
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        scaled: bool = False,
+        num_bases: int = 0,
+        heads: int = 1,
+        concat: bool = True,
+    ) -> None:
+        super().__init__(
+            out_channels,
+            num_relations,
+            node_attention=node_attention,
+            relation_attention=relation_attention,
+            self_connection=self_connection,
+            aggregate=aggregate,
+            activation=activation,
+            negative_slope=negative_slope,
+            dropout=dropout,
+            scaled=scaled,
+            num_bases=num_bases,
+            heads=heads,
+            concat=concat,
+        )
+        if in_channels < 1:
+            raise SettingsError(f"in_channels must be at least 1, not {in_channels}")
+        self.in_channels = in_channels
+        if self.node_slot.has_scores:
+            self.attention_target = self.per_head(in_channels, leading=num_relations)
+            self.attention_source = self.per_head(in_channels, leading=num_relations)
+        if num_bases:
+            self.basis = self.per_head(num_bases, in_channels, out_channels)
+            self.add_coefficients()
+        else:
+            for name in self.relation_slot.projections:
+                setattr(self, name, self.per_head(in_channels, out_channels, leading=num_relations))
+        if self.has_root:
+            self.root = self.per_head(in_channels, out_channels)
+        if self.relation_slot.attends_to_self:
+            self.root_query = self.per_head(in_channels, out_channels)
+            self.root_key = self.per_head(in_channels, out_channels)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for name, parameter in self.named_parameters():
+            if name.startswith("attention_"):
+                glorot(parameter, 2 * self.in_channels, 1)
+            elif not name.endswith("_coefficients"):
+                glorot(parameter, self.in_channels, self.out_channels)
+        if self.num_bases:
+            self.reset_coefficients()
+
+    def forward(
+        self,
+        x: Tensor,
+        graph: RelationalGraph | Tensor,
+        edge_type: Tensor | None = None,
+        *,
+        return_attention_weights: bool = False,
+        seed: int | None = None,
+    ) -> Tensor | tuple[Tensor, AttentionWeights]:
+        """x [num_nodes, in] -> [num_targets, out] (heads * out with ``concat``).
+
+        ``graph`` is a ``RelationalGraph``, or an ``edge_index`` [2, E] with ``edge_type`` [E] beside it. ``seed`` fixes
+        the dropout; without it, torch's random numbers decide.
+        """
+        if isinstance(graph, Tensor):
+            if edge_type is None:
+                raise SettingsError("conv(x, edge_index, edge_type) needs edge_type")
+            graph = RelationalGraph.from_edges(graph, edge_type, x.size(0), self.num_relations)
+        self.check_graph(graph)
+        if x.dim() != 2 or x.shape != (graph.num_nodes, self.in_channels):
+            raise SettingsError(f"x must have shape [{graph.num_nodes}, {self.in_channels}], not {list(x.shape)}")
+        lanes = x.unsqueeze(1).expand(-1, self.heads, -1)  # [N, L, in]
+        z, edge_attention = self.node_slot(lanes, graph.edge_source, self._scores(lanes, graph), graph, seed)
+        projected = typed_linear(z, self._weights(), graph).split(self.out_channels, dim=-1)
+        targets = x[: graph.num_targets]
+        root = self._project(targets, self.root) if self.has_root else None
+        own = None
+        if self.relation_slot.attends_to_self:
+            own = [self._project(targets, self.root_query), self._project(targets, self.root_key)]
+        out, relation_attention = self.relation_slot(list(projected), root, own, graph)
+        return self.finish(out, edge_attention, relation_attention, graph, return_attention_weights)
+
+    def _scores(self, lanes: Tensor, graph: RelationalGraph) -> tuple[Tensor, Tensor] | None:
+        """a_r . [h_i || h_j] in its two halves: [P, L] of the target and [E, L] of the source."""
+        if not self.node_slot.has_scores:
+            return None
+        target = typed_dot(lanes, graph.pair_node, self.lanes(self.attention_target, 1), graph.pair_relation)
+        source = typed_dot(lanes, graph.edge_source, self.lanes(self.attention_source, 1), graph.edge_type)
+        return target, source
+
+    def _weights(self) -> Tensor:
+        """[R, L, in, projections * out] the matrices side by side, so that one typed product serves all."""
+        if not self.num_bases:
+            weights = [self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections]
+            return torch.cat(weights, dim=-1)
+        basis = self.lanes(self.basis, 0)  # [L, B, in, out]
+        return torch.einsum("rlbp,lbio->rlipo", self.coefficients(), basis).flatten(-2)
+
+    def _project(self, x: Tensor, weight: Tensor) -> Tensor:
+        """x [T, in], weight [L, in, out] -> [T, L, out]."""
+        return torch.einsum("ti,lio->tlo", x, self.lanes(weight, 0))
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, num_relations={self.num_relations}, "
+            f"node={type(self.node_slot).__name__}, relation={type(self.relation_slot).__name__}, heads={self.heads})"
+        )

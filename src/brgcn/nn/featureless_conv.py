@@ -1,0 +1,204 @@
+"""The bi-level attention layer for nodes without features: a one-hot vector each.
+
+With one-hot input W_r e_j is row j of W_r, and only rows that occur can ever matter. So the layer is built for a graph
+and keeps rows instead of matrices: exact, and far smaller than [R, N, out].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from brgcn.errors import SettingsError
+from brgcn.graph import RelationalGraph
+from brgcn.nn.attention import AttentionWeights
+from brgcn.nn.frame import BiLevelFrame, glorot
+
+
+class SourceRows(NamedTuple):
+    """The (relation, source) that occur in a graph, ascending, and the one of each edge."""
+
+    key: Tensor  # [rows] relation * num_nodes + source
+    of_edge: Tensor  # [E]
+
+
+class FeaturelessConv(BiLevelFrame):
+    """``BRGCNConv`` on one-hot features of the nodes of one graph; see there for the equations and options.
+
+    Parameters (one head, no bases; M = occurring (relation, source), P = pairs, N = nodes): ``query``, ``key``,
+    ``value`` [M, out]; ``attention_source`` [M]; ``attention_target`` [P]; ``root`` [N, out]. With bases the tables of
+    query, key and value are one ``basis`` [N, B, out] with coefficients [R, B].
+
+    Called as ``conv(graph)`` with that graph or a part of it cut by ``receptive_field``.
+    """
+
+    def __init__(
+        self,
+        graph: RelationalGraph,
+        out_channels: int,
+        *,
+        node_attention: bool = True,
+        relation_attention: bool = True,
+        self_connection: str = "inside",
+        aggregate: str = "sum",
+        activation: str | None = "relu",
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        scaled: bool = False,
+        num_bases: int = 0,
+        heads: int = 1,
+        concat: bool = True,
+    ) -> None:
+        super().__init__(
+            out_channels,
+            graph.num_relations,
+            node_attention=node_attention,
+            relation_attention=relation_attention,
+            self_connection=self_connection,
+            aggregate=aggregate,
+            activation=activation,
+            negative_slope=negative_slope,
+            dropout=dropout,
+            scaled=scaled,
+            num_bases=num_bases,
+            heads=heads,
+            concat=concat,
+        )
+        if graph.origin is not None:
+            raise SettingsError("a featureless layer is built for the whole graph, not for a part of it")
+        self.num_nodes, self.num_pairs, self.num_edges = graph.num_nodes, graph.num_pairs, graph.num_edges
+        rows = source_rows(graph)
+        self.edge_row: Tensor
+        self.register_buffer("edge_row", rows.of_edge, persistent=False)
+        num_rows = rows.key.numel()
+        if self.node_slot.has_scores:
+            self.attention_target = self.per_head(leading=graph.num_pairs)
+            self.attention_source = self.per_head(leading=num_rows)
+        if num_bases:
+            self.basis = self.per_head(num_bases, out_channels, leading=graph.num_nodes)
+            self.add_coefficients()
+        else:
+            for name in self.relation_slot.projections:
+                setattr(self, name, self.per_head(out_channels, leading=num_rows))
+        if self.has_root:
+            self.root = self.per_head(out_channels, leading=graph.num_nodes)
+        if self.relation_slot.attends_to_self:
+            self.root_query = self.per_head(out_channels, leading=graph.num_nodes)
+            self.root_key = self.per_head(out_channels, leading=graph.num_nodes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """As if the rows were those of matrices [N, out]."""
+        for name, parameter in self.named_parameters():
+            if name.startswith("attention_"):
+                glorot(parameter, 2 * self.num_nodes, 1)
+            elif not name.endswith("_coefficients"):
+                glorot(parameter, self.num_nodes, self.out_channels)
+        if self.num_bases:
+            self.reset_coefficients()
+
+    def forward(
+        self, graph: RelationalGraph, *, return_attention_weights: bool = False, seed: int | None = None
+    ) -> Tensor | tuple[Tensor, AttentionWeights]:
+        """-> [num_targets, out] (heads * out with ``concat``)."""
+        self.check_graph(graph)
+        edge_row, pair, node, source = self._places(graph)
+        scores = None
+        if self.node_slot.has_scores:
+            target_score = self.lanes(self.attention_target, 1)
+            source_score = self.lanes(self.attention_source, 1).index_select(0, edge_row)
+            scores = (target_score if pair is None else target_score.index_select(0, pair), source_score)
+        names = self.relation_slot.projections
+        if self.num_bases:
+            table = self.lanes(self.basis, 1).flatten(2)  # [N, L, B * out]
+            z, edge_attention = self.node_slot(table, source, scores, graph, seed)
+            mixed = z.unflatten(-1, (self.num_bases, self.out_channels))  # [P, L, B, out]
+            per_pair = self.coefficients().index_select(0, graph.pair_relation)  # [P, L, B, projections]
+            projected = list(torch.einsum("plbo,plbq->qplo", mixed, per_pair).unbind(0))
+        else:
+            table = torch.cat(
+                [self.lanes(getattr(self, name), 1) for name in names], dim=-1
+            )  # [M, L, projections * out]
+            z, edge_attention = self.node_slot(table, edge_row, scores, graph, seed)
+            projected = list(z.split(self.out_channels, dim=-1))
+        root = self._rows(self.root, node) if self.has_root else None
+        own = None
+        if self.relation_slot.attends_to_self:
+            own = [self._rows(self.root_query, node), self._rows(self.root_key, node)]
+        out, relation_attention = self.relation_slot(projected, root, own, graph)
+        return self.finish(out, edge_attention, relation_attention, graph, return_attention_weights)
+
+    def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> FeaturelessConv:
+        """The same layer for a grown graph whose first nodes are those of the ``old`` one.
+
+        Rows of what the layer has not seen are zero: new nodes are known by their neighbours alone.
+        """
+        layer = FeaturelessConv.__new__(FeaturelessConv)
+        nn.Module.__init__(layer)
+        layer.__dict__.update({k: v for k, v in self.__dict__.items() if not k.startswith("_")})
+        layer.node_slot, layer.relation_slot = self.node_slot, self.relation_slot
+        layer.num_nodes, layer.num_pairs, layer.num_edges = new.num_nodes, new.num_pairs, new.num_edges
+        new_rows = source_rows(new)
+        layer.register_buffer("edge_row", new_rows.of_edge, persistent=False)
+        row_place = _places_of(source_rows(old).key, old.num_nodes, new_rows.key, new.num_nodes)
+        node_place = torch.arange(old.num_nodes)
+        pair_place = _places_of(_pair_key(old), old.num_nodes, _pair_key(new), new.num_nodes)
+        for name, parameter in self.named_parameters():
+            if name.endswith("_coefficients"):
+                moved = parameter.detach().clone()
+            else:
+                place, size = (row_place, new_rows.key.numel())
+                if name.startswith("root") or name == "basis":
+                    place, size = node_place, new.num_nodes
+                elif name == "attention_target":
+                    place, size = pair_place, new.num_pairs
+                moved = parameter.new_zeros(size, *parameter.shape[1:])
+                known = place >= 0
+                moved[place[known].to(moved.device)] = parameter.detach()[known.to(parameter.device)]
+            layer.register_parameter(name, nn.Parameter(moved))
+        return layer.train(self.training)
+
+    def _places(self, graph: RelationalGraph) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor]:
+        """In the layer's graph: the rows of the edges, the pairs, the target nodes, and the sources of the edges."""
+        origin = graph.origin
+        if origin is None:
+            sizes = (graph.num_nodes, graph.num_pairs, graph.num_edges)
+            if sizes != (self.num_nodes, self.num_pairs, self.num_edges):
+                raise SettingsError(
+                    "a featureless layer knows the graph it was built for (or a part cut from it), not another one",
+                    remedy="Build it for this graph, or give the nodes features and use BRGCNConv.",
+                )
+            return self.edge_row, None, None, graph.edge_source
+        edge_row = graph.derived("edge_row", lambda part: self.edge_row.index_select(0, origin.edge))
+        return edge_row, origin.pair, origin.node[: graph.num_targets], origin.node.index_select(0, graph.edge_source)
+
+    def _rows(self, table: Tensor, node: Tensor | None) -> Tensor:
+        """[targets, L, out]."""
+        lanes = self.lanes(table, 1)
+        return lanes if node is None else lanes.index_select(0, node)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.num_nodes} nodes, {self.out_channels}, num_relations={self.num_relations}, "
+            f"node={type(self.node_slot).__name__}, relation={type(self.relation_slot).__name__}, heads={self.heads})"
+        )
+
+
+def source_rows(graph: RelationalGraph) -> SourceRows:
+    return SourceRows(*torch.unique(graph.edge_type * graph.num_nodes + graph.edge_source, return_inverse=True))
+
+
+def _pair_key(graph: RelationalGraph) -> Tensor:
+    """[P] relation * num_nodes + target node."""
+    return graph.pair_relation * graph.num_nodes + graph.pair_node
+
+
+def _places_of(old_key: Tensor, old_nodes: int, new_key: Tensor, new_nodes: int) -> Tensor:
+    """[old] position in ``new_key`` of each (relation, node) of ``old_key``, -1 where it no longer occurs."""
+    wanted = torch.div(old_key, old_nodes, rounding_mode="floor") * new_nodes + old_key % old_nodes
+    ascending, order = torch.sort(new_key)
+    place = torch.searchsorted(ascending, wanted).clamp(max=max(len(ascending) - 1, 0))
+    found = ascending[place] == wanted if len(ascending) else torch.zeros_like(wanted, dtype=torch.bool)
+    return torch.where(found, order[place] if len(order) else place, -1)

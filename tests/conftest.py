@@ -1,0 +1,36 @@
+"""Fixtures shared by all tests. Nothing here needs the network, and nothing is written outside pytest's own folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests share one cache of their own, so that they neither see nor fill the user's."""
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setenv("BRGCN_CACHE", str(cache))
+    monkeypatch.setenv("COLUMNS", "160")
+    torch.manual_seed(0)
+
+
+def find_shared_data() -> Path | None:
+    for candidate in (os.environ.get("BRGCN_DATA"), ROOT.parent / "shared" / "data"):
+        if candidate and (Path(candidate) / "aifb").is_dir():
+            return Path(candidate).resolve()
+    return None
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder with the real data sets, where it is there."""
+    folder = find_shared_data()
+    if folder is None:
+        pytest.skip("real data not found: set BRGCN_DATA to a folder with aifb/, mutag/, .. to run this test")
+    return folder
