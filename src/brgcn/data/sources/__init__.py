@@ -1,0 +1,1 @@
+"""Where data sets come from over the network: public archives and packages, fetched and unpacked without trust."""

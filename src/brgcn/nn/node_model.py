@@ -1,0 +1,130 @@
+"""A stack of bi-level layers that gives each node a score per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from brgcn.errors import SettingsError
+from brgcn.graph import RelationalGraph
+from brgcn.nn.attention import AttentionWeights
+from brgcn.nn.brgcn_conv import BRGCNConv
+from brgcn.nn.featureless_conv import FeaturelessConv
+from brgcn.nn.slots import layer_seed
+
+
+class NodeModel(nn.Module):
+    """``num_layers`` layers; the last has no activation (its softmax is in the loss) and averages its heads.
+
+    Without features the first layer is a ``FeaturelessConv`` for ``graph``. With ``num_features`` they are mapped to
+    the hidden width first.
+
+    Args:
+        graph: the whole graph, inverse relations included.
+        input_self_connection: of the featureless layer, where a self-connection can only memorise node ids.
+    """
+
+    def __init__(
+        self,
+        graph: RelationalGraph,
+        num_classes: int,
+        *,
+        node_attention: bool,
+        relation_attention: bool,
+        num_layers: int = 2,
+        hidden: int = 16,
+        num_bases: int = 0,
+        heads: int = 1,
+        self_connection: str = "inside",
+        input_self_connection: str = "inside",
+        aggregate: str = "sum",
+        scaled: bool = False,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        num_features: int | None = None,
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise SettingsError(f"the number of layers must be at least 1, not {num_layers}")
+        self.num_layers = num_layers
+        self.input = nn.Linear(num_features, hidden) if num_features is not None else None
+        layers: list[nn.Module] = []
+        width = hidden
+        for number in range(num_layers):
+            last = number == num_layers - 1
+            channels = num_classes if last else hidden
+            featureless = number == 0 and self.input is None
+            options: dict[str, Any] = {
+                "node_attention": node_attention,
+                "relation_attention": relation_attention,
+                "self_connection": input_self_connection if featureless else self_connection,
+                "aggregate": aggregate,
+                "activation": None if last else "relu",
+                "negative_slope": negative_slope,
+                "dropout": dropout,
+                "scaled": scaled,
+                "num_bases": num_bases,
+                "heads": heads,
+                "concat": not last,
+            }
+            if featureless:
+                layers.append(FeaturelessConv(graph, channels, **options))
+            else:
+                layers.append(BRGCNConv(width, channels, graph.num_relations, **options))
+            width = channels * heads
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: int | None = None) -> Tensor:
+        """``graphs``: one per layer, as ``receptive_field`` cuts them; ``x`` [graphs[0].num_nodes, features].
+
+        Returns logits [graphs[-1].num_targets, classes]. ``seed`` fixes the dropout of this pass.
+        """
+        return self._run(graphs, x, seed, None)
+
+    def attention(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None) -> list[AttentionWeights]:
+        """What each layer attends to, the first layer first."""
+        collected: list[AttentionWeights] = []
+        training = self.training
+        self.eval()
+        with torch.no_grad():
+            self._run(graphs, x, None, collected)
+        self.train(training)
+        return collected
+
+    def _run(
+        self,
+        graphs: Sequence[RelationalGraph],
+        x: Tensor | None,
+        seed: int | None,
+        collected: list[AttentionWeights] | None,
+    ) -> Tensor:
+        if len(graphs) != self.num_layers:
+            raise SettingsError(f"the model has {self.num_layers} layers, but {len(graphs)} graphs were given")
+        h = x
+        if self.input is not None:
+            if x is None:
+                raise SettingsError("the model was built for features, but none were given")
+            h = torch.relu(self.input(x))
+        for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
+            inputs = (graph,) if isinstance(layer, FeaturelessConv) else (h, graph)
+            out = layer(*inputs, seed=layer_seed(seed, number), return_attention_weights=collected is not None)
+            if collected is not None:
+                out, attention = out
+                collected.append(attention)
+            h = out
+        assert h is not None
+        return h
+
+    def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NodeModel:
+        """The same model for a grown graph whose first nodes are those of the ``old`` one."""
+        model = NodeModel.__new__(NodeModel)
+        nn.Module.__init__(model)
+        model.num_layers, model.input = self.num_layers, self.input
+        first, *rest = self.layers
+        if isinstance(first, FeaturelessConv):
+            first = first.rebuilt_for(old, new)
+        model.layers = nn.ModuleList([first, *rest])
+        return model.train(self.training)

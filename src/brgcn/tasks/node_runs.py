@@ -1,0 +1,173 @@
+"""Train several runs into a run folder, and continue them after an interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from torch import Tensor
+
+from brgcn.data import Dataset, NamedGraph, NodeSplit
+from brgcn.errors import DataError
+from brgcn.graph import RelationalGraph
+from brgcn.nn import NodeModel
+from brgcn.tasks.metrics import report, summary
+from brgcn.tasks.run_folder import RunFolder
+from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
+
+Listener = Callable[[int, dict[str, Any]], None]  # called with the run and each epoch's record
+
+
+def train_runs(
+    dataset: Dataset,
+    settings: NodeSettings,
+    out: Path,
+    *,
+    runs: int = 1,
+    seed: int = 0,
+    preset: str = "default",
+    device: torch.device | str = "cpu",
+    overwrite: bool = False,
+    checkpoint_seconds: float = 10.0,
+    listener: Listener | None = None,
+) -> RunFolder:
+    """Train ``runs`` models with the seeds seed, seed + 1, .. and leave them in the folder ``out``."""
+    check_trainable(dataset)
+    if runs < 1:
+        raise DataError(f"the number of runs must be at least 1, not {runs}")
+    device = torch.device(device)
+    seeds = range(seed, seed + runs)
+    folder = RunFolder.create(out, dataset, settings, preset=preset, seeds=seeds, device=device, overwrite=overwrite)
+    return continue_runs(folder, checkpoint_seconds=checkpoint_seconds, listener=listener)
+
+
+def continue_runs(
+    folder: RunFolder,
+    *,
+    device: torch.device | str | None = None,
+    checkpoint_seconds: float = 10.0,
+    listener: Listener | None = None,
+) -> RunFolder:
+    """Go on from the folder's checkpoint; nothing is done where training is finished."""
+    if folder.finished:
+        return folder
+    device = torch.device(device or folder.facts["device"])
+    graph = prepare_graph(folder.named_graph.graph, folder.settings)
+    train = folder.splits["train"]
+    first, tensors, progress = folder.read_checkpoint()
+    graph_there = graph.to(device)
+    for run in range(first, len(folder.seeds)):
+        trainer = NodeTrainer(
+            graph_there,
+            train.nodes,
+            train.labels,
+            len(folder.classes),
+            folder.settings,
+            folder.seeds[run],
+            device=device,
+        )
+        if progress is not None:
+            trainer.restore(tensors, progress)
+        _train_one(folder, trainer, run, checkpoint_seconds, listener)
+        _finish_run(folder, trainer, run, graph_there)
+        folder.write_checkpoint(run + 1, None)
+        progress = None
+    folder.finish(summarise(folder))
+    return folder
+
+
+def _train_one(
+    folder: RunFolder, trainer: NodeTrainer, run: int, checkpoint_seconds: float, listener: Listener | None
+) -> None:
+    saved = time.monotonic()
+    with (folder.path / "metrics.jsonl").open("a") as metrics, (folder.path / "timings.jsonl").open("a") as timings:
+        begun = time.perf_counter()
+        for record in trainer.epochs():
+            seconds = time.perf_counter() - begun
+            _log(metrics, {"run": run, **record})
+            _log(timings, {"run": run, "phase": record["phase"], "epoch": record["epoch"], "seconds": seconds})
+            if listener is not None:
+                listener(run, record)
+            if time.monotonic() - saved >= checkpoint_seconds:
+                for log in (metrics, timings):
+                    log.flush()
+                    os.fsync(log.fileno())
+                folder.write_checkpoint(run, trainer.state())
+                saved = time.monotonic()
+            begun = time.perf_counter()
+
+
+def _finish_run(folder: RunFolder, trainer: NodeTrainer, run: int, graph: RelationalGraph) -> None:
+    """Test labels are read here for the first time, once per run, when the weights no longer change."""
+    outcome: dict[str, Any] = {"run": run, "seed": folder.seeds[run], "epochs": trainer.epochs_trained}
+    rows: list[Sequence[Any]] = []
+    for name, split in folder.splits.items():
+        probability = probabilities(trainer.model, graph, split.nodes, folder.settings)
+        outcome[name] = report(probability.argmax(-1), split.labels, len(folder.classes))
+        rows += prediction_rows(folder.named_graph, folder.classes, name, split, probability)
+    folder.write_run(run, trainer.model, outcome, rows)
+
+
+def probabilities(model: NodeModel, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> Tensor:
+    """[n, classes]."""
+    return logits(model, graph, nodes, settings).softmax(-1)
+
+
+def prediction_rows(
+    named: NamedGraph, classes: Sequence[str], split_name: str, split: NodeSplit, probability: Tensor
+) -> Iterator[Sequence[Any]]:
+    best = probability.argmax(-1).tolist()
+    for row, (node, label) in enumerate(zip(split.nodes.tolist(), split.labels.tolist(), strict=True)):
+        shares = [f"{p:.6f}" for p in probability[row].tolist()]
+        yield [named.node_names[node], split_name, classes[label], classes[best[row]], *shares]
+
+
+def summarise(folder: RunFolder) -> dict[str, Any]:
+    """The result as ``--json`` prints it; accuracies are fractions."""
+    seconds = _seconds_per_epoch(folder.path / "timings.jsonl")
+    reports = [folder.report(run) for run in range(len(folder.seeds))]
+    runs = []
+    for number, outcome in enumerate(reports):
+        row = {"seed": outcome["seed"]}
+        for split in folder.splits:
+            row[f"{split}_accuracy"] = outcome[split]["accuracy"]
+            row[f"{split}_macro_f1"] = outcome[split]["macro_f1"]
+        runs.append({**row, "epochs": outcome["epochs"], "seconds_per_epoch": seconds.get(number)})
+    result: dict[str, Any] = {key: folder.facts[key] for key in ("task", "dataset", "model", "preset", "fingerprint")}
+    result["runs"] = runs
+    for split in folder.splits:
+        for measure in ("accuracy", "macro_f1"):
+            result[f"{split}_{measure}"] = summary([row[f"{split}_{measure}"] for row in runs])
+    result["classes"] = folder.classes
+    result["splits"] = {name: len(split) for name, split in folder.splits.items()}
+    return result
+
+
+def check_trainable(dataset: Dataset) -> None:
+    if dataset.task != "nodes":
+        raise DataError(
+            f"{dataset.name} holds triples to predict links, and this command classifies nodes",
+            remedy="Give a data set with labelled nodes (brgcn data list), or labels with --labels.",
+        )
+    if "train" not in dataset.splits or not len(dataset.splits["train"]):
+        raise DataError(f"{dataset.name} has no training labels", remedy="Give a table of them with --labels FILE.")
+
+
+def _seconds_per_epoch(path: Path) -> dict[int, float]:
+    """The median of each run's epochs."""
+    seconds: dict[int, list[float]] = {}
+    with path.open() as lines:
+        for line in lines:
+            record = json.loads(line)
+            seconds.setdefault(record["run"], []).append(record["seconds"])
+    return {run: float(torch.tensor(values, dtype=torch.double).median()) for run, values in seconds.items()}
+
+
+def _log(stream: IO[str], record: dict[str, Any]) -> None:
+    stream.write(json.dumps(record) + "\n")

@@ -1,0 +1,261 @@
+"""The folder that a training leaves behind: everything needed to resume, evaluate and predict, and nothing pickled.
+
+- ``run.json``: what was run; written last, a folder without it never began
+- ``settings.yaml``: every setting
+- ``environment.json``: versions, machine, command
+- ``graph.safetensors``: the graph with the names of nodes and relations
+- ``labels.tsv``: labelled nodes and their splits
+- ``metrics.jsonl``: a line per epoch; the seconds are in ``timings.jsonl``, so that metrics of two runs can be compared
+- ``checkpoint.safetensors``: where training stands; gone when it is finished
+- ``runs/00/``: of each run ``weights.safetensors``, ``predictions.tsv``, ``report.json``
+- ``result.json``: the summary that ``--json`` prints; its presence says that training is finished
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brgcn.config import build, read_yaml, to_yaml
+from brgcn.data import Dataset, NamedGraph, NodeSplit
+from brgcn.data.files import atomic_write
+from brgcn.data.named_graph import read_tensors, write_tensors
+from brgcn.errors import DataError, RunError
+from brgcn.graph import RelationalGraph
+from brgcn.nn import NodeModel
+from brgcn.tasks.environment import environment
+from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.training import build_model
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    path: Path
+    facts: dict[str, Any]  # run.json
+
+    # ------------------------------------------------------------------ making and opening
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        dataset: Dataset,
+        settings: NodeSettings,
+        *,
+        preset: str,
+        seeds: Sequence[int],
+        device: torch.device,
+        overwrite: bool = False,
+    ) -> RunFolder:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if not overwrite:
+                remedy = f"Continue it with --resume {path}, choose another --out, or replace it with --overwrite."
+                raise RunError("the folder exists already", where=str(path), remedy=remedy)
+            if not (path / "run.json").exists():
+                raise RunError("--overwrite replaces run folders only, and this is none", where=str(path))
+            shutil.rmtree(path)
+        path.mkdir(parents=True, exist_ok=True)
+        write_text(path / "settings.yaml", to_yaml(settings))
+        write_json(path / "environment.json", environment(device))
+        dataset.named_graph.save(path / "graph.safetensors")
+        _write_labels(path / "labels.tsv", dataset)
+        facts = {
+            "format": FORMAT,
+            "task": "nodes",
+            "dataset": dataset.name,
+            "source": dataset.source,
+            "fingerprint": dataset.fingerprint,
+            "model": settings.model,
+            "preset": preset,
+            "seeds": list(seeds),
+            "device": str(device),
+            "classes": list(dataset.label_names),
+        }
+        write_json(path / "run.json", facts)
+        return cls(path, facts)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        if not path.is_dir():
+            raise RunError("there is no such folder", where=str(path), remedy="Give a folder that brgcn train wrote.")
+        if not (path / "run.json").exists():
+            started = (path / "settings.yaml").exists()
+            message = "training was stopped before it began" if started else "this is not a run folder"
+            remedy = "Remove it and train again." if started else "Give a folder that brgcn train wrote."
+            raise RunError(message, where=str(path), remedy=remedy)
+        facts = _read_json(path / "run.json")
+        if facts.get("format") != FORMAT:
+            message = f"the folder has format {facts.get('format')}, this brgcn reads {FORMAT}"
+            raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+        for leftover in path.rglob(".*.part"):  # what a killed writer left beside its target
+            leftover.unlink(missing_ok=True)
+        return cls(path, facts)
+
+    # ------------------------------------------------------------------ what was given
+
+    @cached_property
+    def settings(self) -> NodeSettings:
+        return build(NodeSettings, read_yaml(self.path / "settings.yaml"), str(self.path / "settings.yaml"))
+
+    @cached_property
+    def named_graph(self) -> NamedGraph:
+        return NamedGraph.load(self.path / "graph.safetensors")
+
+    @cached_property
+    def splits(self) -> dict[str, NodeSplit]:
+        return _read_labels(self.path / "labels.tsv", self.classes)
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.facts["classes"])
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self.facts["seeds"])
+
+    # ------------------------------------------------------------------ what came out
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "result.json").exists()
+
+    @property
+    def result(self) -> dict[str, Any]:
+        if not self.finished:
+            remedy = f"Finish it with brgcn train --resume {self.path}"
+            raise RunError("training is not finished", where=str(self.path), remedy=remedy)
+        return _read_json(self.path / "result.json")
+
+    def run_path(self, run: int) -> Path:
+        return self.path / "runs" / f"{run:02d}"
+
+    def report(self, run: int) -> dict[str, Any]:
+        return _read_json(self.run_path(run) / "report.json")
+
+    def finished_runs(self) -> list[int]:
+        return [run for run in range(len(self.seeds)) if (self.run_path(run) / "report.json").exists()]
+
+    def load_model(self, run: int, graph: RelationalGraph) -> NodeModel:
+        """The trained model of one run; ``graph`` as ``prepare_graph`` makes it from the folder's."""
+        if run not in self.finished_runs():
+            known = ", ".join(str(r) for r in self.finished_runs()) or "none"
+            raise RunError(f"run {run} is not finished", where=str(self.path), remedy=f"Finished runs: {known}.")
+        path = self.run_path(run) / "weights.safetensors"
+        weights, _ = read_tensors(path, "weights")
+        model = build_model(graph, len(self.classes), self.settings, self.seeds[run])
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            raise RunError(f"the weights do not fit the settings ({error})", where=str(path)) from None
+        return model.eval()
+
+    def write_run(
+        self,
+        run: int,
+        model: NodeModel,
+        report: dict[str, Any],
+        rows: Iterable[Sequence[Any]],
+    ) -> None:
+        """Weights, predictions, report; the report last, because its presence says that the run is complete."""
+        folder = self.run_path(run)
+        weights = {name: value.detach().cpu() for name, value in model.state_dict().items()}
+        write_tensors(folder / "weights.safetensors", "weights", weights, {"run": run, "seed": self.seeds[run]})
+        write_table(folder / "predictions.tsv", ["node", "split", "label", "predicted", *self.classes], rows)
+        write_json(folder / "report.json", report)
+
+    # ------------------------------------------------------------------ where training stands
+
+    def write_checkpoint(self, run: int, state: tuple[dict[str, Tensor], dict[str, Any]] | None) -> None:
+        """``state`` of the trainer, or None between two runs. The sizes of the logs say what belongs to it."""
+        tensors, progress = state if state is not None else ({}, None)
+        sizes = {name: _size(self.path / name) for name in ("metrics.jsonl", "timings.jsonl")}
+        facts = {"run": run, "progress": progress, "sizes": sizes}
+        write_tensors(self.path / "checkpoint.safetensors", "checkpoint", tensors, facts)
+
+    def read_checkpoint(self) -> tuple[int, dict[str, Tensor], dict[str, Any] | None]:
+        """Run, tensors and progress to go on from; what was logged after the checkpoint is cut off."""
+        path = self.path / "checkpoint.safetensors"
+        run, progress = 0, None
+        tensors: dict[str, Tensor] = {}
+        sizes = {"metrics.jsonl": 0, "timings.jsonl": 0}
+        if path.exists():
+            tensors, facts = read_tensors(path, "checkpoint")
+            run, progress, sizes = facts["run"], facts["progress"], facts["sizes"]
+        for name, size in sizes.items():
+            if (self.path / name).exists():
+                with (self.path / name).open("r+b") as log:
+                    log.truncate(size)
+        return run, tensors, progress
+
+    def finish(self, result: dict[str, Any]) -> None:
+        write_json(self.path / "result.json", result)
+        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------- small files
+
+
+def write_text(path: Path, text: str) -> None:
+    with atomic_write(path) as beside:
+        beside.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with atomic_write(path) as beside, beside.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, dialect="excel-tab", lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError("the file is missing from the run folder", where=str(path)) from None
+    except (ValueError, OSError) as error:
+        raise RunError(f"the file cannot be read ({error})", where=str(path)) from None
+    if not isinstance(content, dict):
+        raise RunError("the file does not hold what it should", where=str(path))
+    return content
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _write_labels(path: Path, dataset: Dataset) -> None:
+    def rows() -> Iterable[Sequence[Any]]:
+        for split, part in dataset.splits.items():
+            for node, label in zip(part.nodes.tolist(), part.labels.tolist(), strict=True):
+                yield node, dataset.node_names[node], split, dataset.label_names[label]
+
+    write_table(path, ["id", "node", "split", "label"], rows())
+
+
+def _read_labels(path: Path, classes: Sequence[str]) -> dict[str, NodeSplit]:
+    place = {name: number for number, name in enumerate(classes)}
+    nodes: dict[str, list[int]] = {}
+    labels: dict[str, list[int]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream, dialect="excel-tab"):
+                nodes.setdefault(row["split"], []).append(int(row["id"]))
+                labels.setdefault(row["split"], []).append(place[row["label"]])
+    except (OSError, KeyError, ValueError, csv.Error) as error:
+        raise DataError(f"the labels of the run folder cannot be read ({error})", where=str(path)) from None
+    return {split: NodeSplit(torch.tensor(nodes[split]), torch.tensor(labels[split])) for split in nodes}

@@ -1,0 +1,68 @@
+"""What can be set for node classification; the defaults are the preset ``default``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from brgcn.config import setting
+from brgcn.errors import SettingsError
+from brgcn.nn.frame import MODELS
+from brgcn.nn.slots import AGGREGATES, SELF_CONNECTIONS
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """Chosen by cross-validation on the training labels of AIFB and MUTAG (docs/protocol.md says how)."""
+
+    model: str = setting("brgcn", f"one of {', '.join(MODELS)}")
+    layers: int = setting(2, "number of layers")
+    hidden: int = setting(16, "width of the hidden layers")
+    heads: int = setting(1, "attention heads, concatenated, averaged in the last layer")
+    bases: int = setting(0, "bases shared by the relations' matrices; 0: a matrix for each")
+    inverse: bool = setting(True, "add an inverse relation for each relation")
+    self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
+    input_self_connection: str = setting("none", "the same for the first layer when nodes have no features")
+    aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
+    scaled: bool = setting(True, "divide the scores between relations by the square root of the width")
+    negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
+    dropout: float = setting(0.0, "share of edges whose attention is dropped in training")
+    learning_rate: float = setting(0.01, "of Adam")
+    l2: float = setting(0.005, "weight decay of Adam, for what is summed up: values, root, bases, input")
+    attention_l2: float = setting(
+        1e-4, "weight decay of Adam, for what decides on attention: queries, keys, attention vectors"
+    )
+    epochs: int = setting(45, "passes over the training labels (at most, with patience)")
+    patience: int = setting(0, "stop when validation has not improved for so many epochs; 0: train for all epochs")
+    validation: float = setting(0.2, "share of the training labels held back for patience")
+    refit: bool = setting(
+        True, "after patience ran out, train anew on all training labels for the best number of epochs"
+    )
+    class_weights: bool = setting(False, "weigh classes by the inverse of their frequency")
+    receptive_field: bool = setting(True, "compute only what reaches the labelled nodes (exact, faster)")
+
+    def __post_init__(self) -> None:
+        _one_of("model", self.model, tuple(MODELS))
+        _one_of("self_connection", self.self_connection, SELF_CONNECTIONS)
+        _one_of("input_self_connection", self.input_self_connection, SELF_CONNECTIONS)
+        _one_of("aggregate", self.aggregate, AGGREGATES)
+        for name in ("layers", "hidden", "heads", "epochs"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("bases", "patience", "l2", "attention_l2", "negative_slope"):
+            _at_least(name, getattr(self, name), 0)
+        if not 0 <= self.dropout < 1:
+            raise SettingsError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        if not 0 < self.validation < 1:
+            raise SettingsError(f"validation must lie between 0 and 1, not {self.validation}")
+        if not (self.learning_rate > 0 and math.isfinite(self.learning_rate)):
+            raise SettingsError(f"learning_rate must be above 0, not {self.learning_rate}")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise SettingsError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+
+
+def _at_least(name: str, value: float, low: int) -> None:
+    if not (value >= low and math.isfinite(value)):
+        raise SettingsError(f"{name} must be at least {low}, not {value}")

@@ -1,0 +1,106 @@
+"""Use a run folder: evaluate it again, classify nodes that were there and nodes that came later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brgcn.data import NamedGraph, extend
+from brgcn.errors import DataError
+from brgcn.tasks.metrics import report, summary
+from brgcn.tasks.node_runs import probabilities
+from brgcn.tasks.run_folder import RunFolder
+from brgcn.tasks.training import prepare_graph
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Class probabilities of named nodes, the mean over the runs that were used."""
+
+    named_graph: NamedGraph
+    nodes: Tensor  # [n]
+    probability: Tensor  # [n, classes]
+    classes: Sequence[str]
+    warnings: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        best = self.probability.argmax(-1).tolist()
+        return [
+            {
+                "node": self.named_graph.node_names[node],
+                "predicted": self.classes[best[row]],
+                "probability": dict(zip(self.classes, self.probability[row].tolist(), strict=True)),
+            }
+            for row, node in enumerate(self.nodes.tolist())
+        ]
+
+
+def evaluate_runs(folder: RunFolder) -> dict[str, Any]:
+    """Every split of every finished run, computed anew from the stored weights."""
+    graph = prepare_graph(folder.named_graph.graph, folder.settings)
+    runs = []
+    for run in folder.finished_runs():
+        model = folder.load_model(run, graph)
+        row: dict[str, Any] = {"run": run, "seed": folder.seeds[run]}
+        for name, split in folder.splits.items():
+            predicted = probabilities(model, graph, split.nodes, folder.settings).argmax(-1)
+            row[name] = report(predicted, split.labels, len(folder.classes))
+        runs.append(row)
+    result: dict[str, Any] = {key: folder.facts[key] for key in ("task", "dataset", "model", "preset")}
+    result |= {"classes": folder.classes, "runs": runs}
+    for name in folder.splits:
+        for measure in ("accuracy", "macro_f1"):
+            result[f"{name}_{measure}"] = summary([row[name][measure] for row in runs])
+    return result
+
+
+def predict_nodes(
+    folder: RunFolder,
+    names: Sequence[str] | None = None,
+    *,
+    triples: Path | None = None,
+    run: int | None = None,
+) -> Predictions:
+    """Classify the named nodes, or all of them; with ``triples`` of nodes that came after training, those nodes.
+
+    One ``run``, or the mean of the probabilities of all finished ones.
+    """
+    settings = folder.settings
+    named, new_nodes = folder.named_graph, None
+    warnings: tuple[str, ...] = ()
+    graph = prepare_graph(named.graph, settings)
+    grown = graph
+    if triples is not None:
+        extension = extend(named, triples)
+        named, warnings, new_nodes = extension.named_graph, extension.warnings, extension.new_nodes
+        grown = prepare_graph(named.graph, settings)
+    nodes = _wanted(named, names, new_nodes)
+    total = torch.zeros(nodes.numel(), len(folder.classes), dtype=torch.double)
+    runs = folder.finished_runs() if run is None else [run]
+    if not runs:
+        raise DataError("no run is finished", where=str(folder.path), remedy="Continue with brgcn train --resume.")
+    for number in runs:
+        model = folder.load_model(number, graph)
+        if grown is not graph:
+            model = model.rebuilt_for(graph, grown)
+        total += probabilities(model, grown, nodes, settings).view_as(total).double()
+    return Predictions(named, nodes, total / len(runs), folder.classes, tuple(warnings))
+
+
+def _wanted(named: NamedGraph, names: Sequence[str] | None, new_nodes: Tensor | None) -> Tensor:
+    if names is None:
+        return torch.arange(named.graph.num_nodes) if new_nodes is None else new_nodes
+    ids = named.find_nodes(names)
+    missing = [name for name, node in zip(names, ids.tolist(), strict=True) if node < 0]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise DataError(
+            f"not in the graph: {', '.join(missing[:3])}{more}",
+            remedy="Names are IRIs, literals in quotes, or _:blank nodes; new nodes come with --triples FILE.",
+        )
+    return ids
