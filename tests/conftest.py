@@ -34,3 +34,11 @@ def shared_data() -> Path:
     if folder is None:
         pytest.skip("real data not found: set BRGCN_DATA to a folder with aifb/, mutag/, .. to run this test")
     return folder
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A folder with a small graph and labels that can be learned."""
+    from toys import toy_folder
+
+    return toy_folder(tmp_path / "toy")

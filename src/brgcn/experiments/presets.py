@@ -1,8 +1,13 @@
-"""Named settings: ``default`` is ``NodeSettings()``, ``paper`` the paper's appendix, a file per model and data set."""
+"""Named settings.
+
+``default`` is ``NodeSettings()``, unless cross-validation on a data set's own training labels chose otherwise and left
+a file here. ``paper`` is the paper's appendix, a file per model and data set.
+"""
 
 from __future__ import annotations
 
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import yaml
 
@@ -18,17 +23,20 @@ _SETTINGS_OF = {"am-standin": "am", "am-standin-categories": "am", "bgs-standin"
 def node_settings(model: str, dataset: str, preset: str = "default") -> NodeSettings:
     """The settings of ``preset`` for a model on a data set (any name; ``paper`` knows the paper's four)."""
     settings = update(NodeSettings(), {"model": model}, "--model")
-    if preset == "default":
-        return settings
     if preset not in PRESETS:
         raise SettingsError(f"unknown preset {preset!r}", remedy=f"Known: {', '.join(PRESETS)}.")
-    folder = resources.files("brgcn.experiments") / "settings" / "nodes" / model
-    name = _SETTINGS_OF.get(dataset, dataset)
-    file = folder / f"{name}.{preset}.yaml"
-    if not file.is_file():
-        known = sorted(f.name.split(".")[0] for f in folder.iterdir()) if folder.is_dir() else []
-        have = f"It has them for {model} on {', '.join(known)}." if known else f"It has none for {model}."
-        raise SettingsError(
-            f"the paper gives no settings for {model} on {dataset}", remedy=f"{have} Use --preset default instead."
-        )
+    folder = resources.files("brgcn.experiments") / "settings" / "nodes"
+    if preset == "default":
+        file = folder / f"{dataset}.default.yaml"
+        return _put_in(settings, file) if file.is_file() else settings
+    file = folder / model / f"{_SETTINGS_OF.get(dataset, dataset)}.{preset}.yaml"
+    if file.is_file():
+        return _put_in(settings, file)
+    known = sorted(f.name.split(".")[0] for f in (folder / model).iterdir()) if (folder / model).is_dir() else []
+    have = f"It has them for {model} on {', '.join(known)}." if known else f"It has none for {model}."
+    message = f"the paper gives no settings for {model} on {dataset}"
+    raise SettingsError(message, remedy=f"{have} Use --preset default instead.")
+
+
+def _put_in(settings: NodeSettings, file: Traversable) -> NodeSettings:
     return update(settings, yaml.safe_load(file.read_text(encoding="utf-8")), str(file))

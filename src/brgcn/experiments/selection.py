@@ -111,6 +111,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=["aifb", "mutag"])
     parser.add_argument("--models", nargs="+", default=["brgcn"])
     parser.add_argument("--grid", choices=sorted(GRIDS), default="structure")
+    parser.add_argument("--candidates", type=Path, help="a JSON list of settings, instead of a grid")
     parser.add_argument("--fixed", default="{}", help="settings of all candidates, as JSON")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--folds", type=int, default=5)
@@ -121,10 +122,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     options = {key: getattr(args, key) for key in ("device", "data_dir", "folds", "repeats")}
+    fixed = {"epochs": args.epochs, **json.loads(args.fixed)}
+    if args.candidates is not None:
+        wanted = [{**fixed, **values} for values in json.loads(args.candidates.read_text())]
+    else:
+        wanted = list(candidates(GRIDS[args.grid], fixed))
     jobs = [
         (dataset, {"model": model, **values}, options)
         for model in args.models
-        for values in candidates(GRIDS[args.grid], {"epochs": args.epochs, **json.loads(args.fixed)})
+        for values in wanted
         for dataset in args.datasets
     ]
     rows = []

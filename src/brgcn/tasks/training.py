@@ -163,10 +163,8 @@ class NodeTrainer:
         """Train to the end, one record per epoch."""
         while True:
             limit = self.settings.epochs if self.progress.phase == "select" else self.progress.fit_epochs
-            while self.progress.epoch < limit:
+            while self.progress.epoch < limit and not self._out_of_patience():
                 yield self._epoch()
-                if self.progress.phase == "select" and self._out_of_patience():
-                    break
             if self.progress.phase == "fit":
                 return
             if not self.settings.refit:
@@ -221,7 +219,8 @@ class NodeTrainer:
                 self.best_weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def _out_of_patience(self) -> bool:
-        return self.progress.epoch - self.progress.best_epoch >= self.settings.patience
+        waited = self.progress.epoch - self.progress.best_epoch
+        return self.progress.phase == "select" and waited >= self.settings.patience
 
     # ------------------------------------------------------------------ saving and continuing
 

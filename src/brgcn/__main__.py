@@ -1,0 +1,5 @@
+"""``python -m brgcn`` is ``brgcn``."""
+
+from brgcn.cli import main
+
+main()
