@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     try:
-        app(args=[argument for argument in arguments if argument != "--debug"])
+        app(args=[argument for argument in arguments if argument != "--debug"], prog_name="brgcn")
     except BrgcnError as error:
         if debug:
             raise

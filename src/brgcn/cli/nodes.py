@@ -163,7 +163,7 @@ def _resume(path: Path, dataset: str | None, device: str, checkpoint_every: floa
 def _show(folder: Any, figure: bool, as_json: bool) -> None:
     result = folder.result
     picture = None
-    if figure:
+    if figure and folder.settings.model != "rgcn":  # without attention there is nothing to draw
         from brgcn.explain import explain_run
 
         picture = explain_run(folder).figure

@@ -88,5 +88,5 @@ def relation_table(explanation: Explanation) -> Table:
     table.add_column("attention received %", justify="right")
     table.add_column("compared with uniform", justify="right")
     for row in explanation.relations[:20]:
-        table.add_row(row.name, str(row.nodes), percent(row.attention, 1), f"{row.lift:.2f}×")
+        table.add_row(short_name(row.name), str(row.nodes), percent(row.attention, 1), f"{row.lift:.2f}×")
     return table

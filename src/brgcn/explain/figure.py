@@ -70,7 +70,7 @@ def _draw_node(axes: Any, explanation: Explanation) -> None:
     )
     label = f", label {short_name(node.label, 24)}" if node.label is not None else ""
     predicted = f"predicted {short_name(node.predicted, 24)} ({100 * node.probability:.0f} %){label}"
-    heading = f"Around {short_name(node.name, 40)}: {predicted}\n(a bar is a relation, its parts are neighbours)"
+    heading = f"Around {short_name(node.name, 40)}: {predicted}\n(a bar is a relation, its parts are neighbours, grey: the rest)"
     axes.set_title(heading, fontsize=11, loc="left")
     _clean(axes)
 
@@ -86,7 +86,7 @@ def _draw_neighbours(axes: Any, place: int, row: NodeRelation, width: float, let
         color = colormaps["Blues"](0.8 - 0.5 * number / MOST_NEIGHBOURS)
         axes.barh(place, part, left=left, color=color, edgecolor="white", linewidth=0.6)
         room = int(part * letters_per_unit)
-        if room >= 4:
+        if room >= 6:
             text_color = "white" if number < 3 else "black"
             text = short_name(neighbour.name, min(room, 40))
             axes.text(left + part / 2, place, text, ha="center", va="center", fontsize=7, color=text_color)

@@ -26,7 +26,7 @@ class RelationImportance:
 
 def relation_importance(psi: RelationAttentionWeights, num_ids: int) -> RelationImportance:
     """``num_ids``: relation ids that can occur (one more than the relations where nodes attend to themselves)."""
-    weight = psi.weight.double()
+    weight = psi.weight.detach().double()
     weight = weight.mean(-1) if weight.dim() == 2 else weight  # the mean over heads
     # |R_i| of the node of each entry: a node has |R_i|^2 entries
     entries = torch.bincount(psi.node)

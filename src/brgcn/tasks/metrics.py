@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,8 +42,7 @@ def report(predicted: Tensor, labels: Tensor, num_classes: int) -> dict[str, Any
 
 def summary(values: Sequence[float]) -> dict[str, float | int | None]:
     """Mean, standard deviation of one run (n - 1), standard error of the mean, n."""
-    data = torch.tensor(values, dtype=torch.double)
-    n = data.numel()
-    std = float(data.std()) if n > 1 else None
+    n = len(values)
+    std = statistics.stdev(values) if n > 1 else None  # exact: equal values give 0, not a rounding error
     sem = std / math.sqrt(n) if std is not None else None
-    return {"mean": float(data.mean()) if n else None, "std": std, "sem": sem, "n": n}
+    return {"mean": statistics.fmean(values) if n else None, "std": std, "sem": sem, "n": n}

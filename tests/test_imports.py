@@ -1,0 +1,74 @@
+"""The rooms of the house: imports point one way (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import brgcn
+
+SOURCE = Path(brgcn.__file__).parent
+# what each room may import besides itself
+ALLOWED = {
+    "errors": set(),
+    "config": {"errors"},
+    "graph": {"errors", "pyg"},
+    "pyg": {"errors", "graph"},
+    "receptive_field": {"errors", "graph"},
+    "data": {"errors", "graph"},
+    "ops": {"graph"},
+    "nn": {"errors", "graph", "ops"},
+    "tasks": {"errors", "config", "graph", "receptive_field", "ops", "nn", "data"},
+    "experiments": {"errors", "config", "data", "tasks"},
+    "explain": {"errors", "graph", "nn", "data", "tasks"},
+    "cli": {"errors", "config", "data", "tasks", "experiments", "explain"},
+    "__main__": {"cli"},
+}
+
+
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for path in SOURCE.rglob("*.py"):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module]
+                if node.module == "brgcn":
+                    modules = [f"brgcn.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            for module in modules:
+                parts = module.split(".")
+                if parts[0] == "brgcn" and len(parts) > 1 and parts[1] not in ALLOWED[room] | {room}:
+                    wrong.append(f"{path.relative_to(SOURCE)} imports {module}")
+    assert not wrong
+
+
+def _loaded(code: str, module: str) -> bool:
+    script = f"import sys; {code}; print({module!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split()[-1] == "True"
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    assert not _loaded("import brgcn.cli", "torch")
+
+
+def test_training_needs_neither_rdf_nor_pyg_nor_triton() -> None:
+    for module in ("pyoxigraph", "torch_geometric", "pandas", "matplotlib"):
+        assert not _loaded("import brgcn.tasks, brgcn.nn, brgcn.data.loading", module)
+    for path in SOURCE.rglob("*.py"):
+        assert "import triton" not in path.read_text()
+
+
+def test_every_public_name_can_be_imported() -> None:
+    import brgcn.data
+
+    for module in (brgcn, brgcn.data):
+        for name in module.__all__:
+            assert getattr(module, name) is not None

@@ -1,0 +1,46 @@
+"""What the README shows works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from brgcn.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = re.findall(r"^(?:Your own graph: `)?(brgcn [^#`\n]+)", TEXT, re.MULTILINE)
+
+
+def test_python_examples_run(shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("BRGCN_DATA", str(shared_data))
+    assert len(PYTHON) == 2
+    for example in PYTHON:
+        exec(example, {})
+    accuracy = float(capsys.readouterr().out.split()[0])
+    assert 0.5 < accuracy <= 1
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_and_options_exist(line: str) -> None:
+    words = shlex.split(line)[1:]
+    command = get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    assert not hasattr(command, "commands"), line
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_what_it_names_is_there() -> None:
+    assert len(COMMANDS) >= 9
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        assert (ROOT / target).exists(), target
+    for target in ("demo", "test"):
+        assert f"make {target}" in TEXT
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
