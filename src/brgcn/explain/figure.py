@@ -70,7 +70,8 @@ def _draw_node(axes: Any, explanation: Explanation) -> None:
     )
     label = f", label {short_name(node.label, 24)}" if node.label is not None else ""
     predicted = f"predicted {short_name(node.predicted, 24)} ({100 * node.probability:.0f} %){label}"
-    heading = f"Around {short_name(node.name, 40)}: {predicted}\n(a bar is a relation, its parts are neighbours, grey: the rest)"
+    legend = "(a bar is a relation, its parts are neighbours, grey: the rest)"
+    heading = f"Around {short_name(node.name, 40)}: {predicted}\n{legend}"
     axes.set_title(heading, fontsize=11, loc="left")
     _clean(axes)
 
