@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout, warn
 from brgcn.errors import BrgcnError
+
+if TYPE_CHECKING:
+    from brgcn.tasks import NodeSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -124,7 +127,7 @@ def train(
         warn(data.warnings)
         out = out or Path("runs") / f"{_file_name(data.name)}-{chosen.model}-{time.strftime('%Y%m%d-%H%M%S')}"
         say(f"{data.name}: {data.graph!r}, {len(data.splits.get('train', ()))} training labels, on {place}")
-        with TrainingBar(runs) as bar:
+        with TrainingBar(runs, chosen) as bar:
             try:
                 folder = train_runs(
                     data,
@@ -156,7 +159,7 @@ def _resume(path: Path, dataset: str | None, device: str, checkpoint_every: floa
         say(f"{path} is finished already.")
         return folder
     place = None if device == "auto" else pick_device(device)
-    with TrainingBar(len(folder.seeds)) as bar:
+    with TrainingBar(len(folder.seeds), folder.settings) as bar:
         return continue_runs(folder, device=place, checkpoint_seconds=checkpoint_every, listener=bar.update)
 
 
@@ -181,10 +184,11 @@ def _show(folder: Any, figure: bool, as_json: bool) -> None:
 class TrainingBar:
     """One bar over all runs, with loss and accuracy of the current one."""
 
-    def __init__(self, runs: int) -> None:
+    def __init__(self, runs: int, settings: NodeSettings) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._runs = runs
+        self._settings = settings
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -194,7 +198,6 @@ class TrainingBar:
             transient=True,
         )
         self._task = self._progress.add_task("training", total=runs, values="")
-        self._seen: dict[int, int] = {}
 
     def __enter__(self) -> TrainingBar:
         self._progress.start()
@@ -213,10 +216,17 @@ class TrainingBar:
         phase = "" if record["phase"] == "fit" else " (choosing epochs)"
         self._progress.update(
             self._task,
-            completed=run,
+            completed=run + self._share_of_run(record),
             description=f"run {run + 1}/{self._runs}, epoch {record['epoch']}{phase}",
             values=values,
         )
+
+    def _share_of_run(self, record: dict[str, Any]) -> float:
+        """0..1; where the number of epochs is chosen first, that is the first half."""
+        share = float(record["epoch"]) / self._settings.epochs
+        if not self._settings.patience:
+            return share
+        return share / 2 if record["phase"] == "select" else (1 + share) / 2
 
 
 def _file_name(name: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 
 from brgcn.errors import SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
-from brgcn.nn.frame import BiLevelFrame, glorot
+from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
 from brgcn.ops import typed_dot, typed_linear
 
 
@@ -36,12 +38,13 @@ class BRGCNConv(BiLevelFrame):
         in_channels: width of the input features.
         out_channels: width of the output of one head.
         num_relations: relations of the graph, inverses included.
-        self_connection: ``inside`` every summand as in the equation, ``outside`` (added once after the sum),
+        node_attention, relation_attention: the fillings of the two slots, both True by default.
+        self_connection: ``inside`` (default) every summand as in the equation, ``outside`` (added once after the sum),
             ``relation`` (one more member of R_i that attends and is attended to), or ``none``.
-        aggregate: ``sum`` or ``mean`` over r.
-        activation: ``relu`` or None.
-        negative_slope: of the LeakyReLU.
-        dropout: on g.
+        aggregate: ``sum`` (default) or ``mean`` over r.
+        activation: ``relu`` (default) or None.
+        negative_slope: of the LeakyReLU, 0.2 by default.
+        dropout: on g, 0 by default.
         scaled: divide q . k by the square root of ``out_channels``.
         num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
             key and value.
@@ -53,46 +56,17 @@ class BRGCNConv(BiLevelFrame):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        num_relations: int,
-        *,
-        node_attention: bool = True,
-        relation_attention: bool = True,
-        self_connection: str = "inside",
-        aggregate: str = "sum",
-        activation: str | None = "relu",
-        negative_slope: float = 0.2,
-        dropout: float = 0.0,
-        scaled: bool = False,
-        num_bases: int = 0,
-        heads: int = 1,
-        concat: bool = True,
+        self, in_channels: int, out_channels: int, num_relations: int, **options: Unpack[LayerOptions]
     ) -> None:
-        super().__init__(
-            out_channels,
-            num_relations,
-            node_attention=node_attention,
-            relation_attention=relation_attention,
-            self_connection=self_connection,
-            aggregate=aggregate,
-            activation=activation,
-            negative_slope=negative_slope,
-            dropout=dropout,
-            scaled=scaled,
-            num_bases=num_bases,
-            heads=heads,
-            concat=concat,
-        )
+        super().__init__(out_channels, num_relations, **options)
         if in_channels < 1:
             raise SettingsError(f"in_channels must be at least 1, not {in_channels}")
         self.in_channels = in_channels
         if self.node_slot.has_scores:
             self.attention_target = self.per_head(in_channels, leading=num_relations)
             self.attention_source = self.per_head(in_channels, leading=num_relations)
-        if num_bases:
-            self.basis = self.per_head(num_bases, in_channels, out_channels)
+        if self.num_bases:
+            self.basis = self.per_head(self.num_bases, in_channels, out_channels)
             self.add_coefficients()
         else:
             for name in self.relation_slot.projections:

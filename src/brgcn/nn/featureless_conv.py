@@ -6,7 +6,7 @@ and keeps rows instead of matrices: exact, and far smaller than [R, N, out].
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from brgcn.errors import SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
-from brgcn.nn.frame import BiLevelFrame, glorot
+from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
 
 
 class SourceRows(NamedTuple):
@@ -34,38 +34,8 @@ class FeaturelessConv(BiLevelFrame):
     Called as ``conv(graph)`` with that graph or a part of it cut by ``receptive_field``.
     """
 
-    def __init__(
-        self,
-        graph: RelationalGraph,
-        out_channels: int,
-        *,
-        node_attention: bool = True,
-        relation_attention: bool = True,
-        self_connection: str = "inside",
-        aggregate: str = "sum",
-        activation: str | None = "relu",
-        negative_slope: float = 0.2,
-        dropout: float = 0.0,
-        scaled: bool = False,
-        num_bases: int = 0,
-        heads: int = 1,
-        concat: bool = True,
-    ) -> None:
-        super().__init__(
-            out_channels,
-            graph.num_relations,
-            node_attention=node_attention,
-            relation_attention=relation_attention,
-            self_connection=self_connection,
-            aggregate=aggregate,
-            activation=activation,
-            negative_slope=negative_slope,
-            dropout=dropout,
-            scaled=scaled,
-            num_bases=num_bases,
-            heads=heads,
-            concat=concat,
-        )
+    def __init__(self, graph: RelationalGraph, out_channels: int, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(out_channels, graph.num_relations, **options)
         if graph.origin is not None:
             raise SettingsError("a featureless layer is built for the whole graph, not for a part of it")
         self.num_nodes, self.num_pairs, self.num_edges = graph.num_nodes, graph.num_pairs, graph.num_edges
@@ -76,8 +46,8 @@ class FeaturelessConv(BiLevelFrame):
         if self.node_slot.has_scores:
             self.attention_target = self.per_head(leading=graph.num_pairs)
             self.attention_source = self.per_head(leading=num_rows)
-        if num_bases:
-            self.basis = self.per_head(num_bases, out_channels, leading=graph.num_nodes)
+        if self.num_bases:
+            self.basis = self.per_head(self.num_bases, out_channels, leading=graph.num_nodes)
             self.add_coefficients()
         else:
             for name in self.relation_slot.projections:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,22 @@ MODELS = {
 }
 
 
+class LayerOptions(TypedDict, total=False):
+    """Options of both layers; ``BRGCNConv`` explains them, the defaults stand in ``BiLevelFrame``."""
+
+    node_attention: bool
+    relation_attention: bool
+    self_connection: str
+    aggregate: str
+    activation: str | None
+    negative_slope: float
+    dropout: float
+    scaled: bool
+    num_bases: int
+    heads: int
+    concat: bool
+
+
 class BiLevelFrame(nn.Module):
     """Base of ``BRGCNConv`` and ``FeaturelessConv``: what does not depend on where features come from."""
 
@@ -29,17 +46,17 @@ class BiLevelFrame(nn.Module):
         out_channels: int,
         num_relations: int,
         *,
-        node_attention: bool,
-        relation_attention: bool,
-        self_connection: str,
-        aggregate: str,
-        activation: str | None,
-        negative_slope: float,
-        dropout: float,
-        scaled: bool,
-        num_bases: int,
-        heads: int,
-        concat: bool,
+        node_attention: bool = True,
+        relation_attention: bool = True,
+        self_connection: str = "inside",
+        aggregate: str = "sum",
+        activation: str | None = "relu",
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        scaled: bool = False,
+        num_bases: int = 0,
+        heads: int = 1,
+        concat: bool = True,
     ) -> None:
         super().__init__()
         for name, size in (("out_channels", out_channels), ("num_relations", num_relations), ("heads", heads)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +12,7 @@ from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.brgcn_conv import BRGCNConv
 from brgcn.nn.featureless_conv import FeaturelessConv
+from brgcn.nn.frame import LayerOptions
 from brgcn.nn.slots import layer_seed
 
 
@@ -57,7 +57,7 @@ class NodeModel(nn.Module):
             last = number == num_layers - 1
             channels = num_classes if last else hidden
             featureless = number == 0 and self.input is None
-            options: dict[str, Any] = {
+            options: LayerOptions = {
                 "node_attention": node_attention,
                 "relation_attention": relation_attention,
                 "self_connection": input_self_connection if featureless else self_connection,
