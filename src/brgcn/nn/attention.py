@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,8 +12,7 @@ from brgcn.graph import RelationalGraph
 from brgcn.ops import encounters
 
 
-@dataclass(frozen=True)
-class RelationAttentionWeights:
+class RelationAttentionWeights(NamedTuple):
     """psi as a list: at ``node``, ``relation`` gives ``attended_relation`` the weight ``weight``.
 
     All [S]; ``weight`` is [S, heads] with several heads. Over the attended relations of one (node, relation) they sum
