@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import types
@@ -49,20 +50,31 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise SettingsError("the file does not exist", where=str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the file cannot be read: {error}", where=str(path)) from None
+        raise SettingsError("there is no such file", where=str(path), remedy="Check the path.") from None
+    except IsADirectoryError:
+        message = "this is a folder, but a file is expected"
+        raise SettingsError(message, where=str(path), remedy="Name a file inside it.") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"the text is not valid UTF-8 ({error.reason})"
+        raise SettingsError(message, where=f"{path}, line {line}", remedy="Save the file as UTF-8.") from None
+    except OSError as error:
+        raise SettingsError(f"the file cannot be read ({error.strerror})", where=str(path)) from None
     try:
         content = yaml.safe_load(text)
+    except ValueError as error:  # what looks like a date and is none
+        raise SettingsError(f"not valid YAML ({error})", where=str(path), remedy="Put it in quotes.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise SettingsError(str(problem), where=f"{path}{line}", remedy="Write one 'key: value' per line.") from None
+        place = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None)
+        message = f"not valid YAML: {problem}" if problem else "not valid YAML"
+        raise SettingsError(message, where=f"{path}{place}", remedy="Write one 'key: value' per line.") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise SettingsError("expected lines of 'key: value'", where=str(path))
+        message = "this is a list or a single value, but settings are needed"
+        raise SettingsError(message, where=str(path), remedy="Write one 'key: value' per line.")
     return content
 
 
@@ -77,7 +89,7 @@ def parse_assignments(assignments: list[str]) -> dict[str, Any]:
             )
         try:
             values[key.strip()] = yaml.safe_load(text) if text else ""
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):
             values[key.strip()] = text
     return values
 
@@ -106,14 +118,9 @@ def _coerce(key: str, value: Any, kind: Any, where: str) -> Any:
             return value
         if isinstance(value, float) and value.is_integer():
             return int(value)
-    if kind is float and not isinstance(value, bool):
-        if isinstance(value, int | float):
+    if kind is float and isinstance(value, int | float | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
             return float(value)
-        if isinstance(value, str):
-            try:
-                return float(value)
-            except ValueError:
-                pass
     if kind is str and isinstance(value, str):
         return value
     raise SettingsError(f"{key} must be {_KINDS.get(kind, kind)}, not {value!r}", where=where)

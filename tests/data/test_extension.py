@@ -47,7 +47,7 @@ def test_unknown_relations_are_left_out_with_their_nodes(named_graph: NamedGraph
     assert list(extension.named_graph.node_names)[-1] == f"{E}new"
     assert extension.new_nodes.numel() == 1
     assert len(extension.warnings) == 1
-    assert "1 triples of new.nt were left out" in extension.warnings[0]
+    assert "1 of 2 triples of new.nt were left out" in extension.warnings[0]
     assert f"{E}q" in extension.warnings[0]
 
 

@@ -6,6 +6,7 @@ command that was written wrongly, 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -15,6 +16,8 @@ from brgcn.cli import nodes, use
 from brgcn.cli.console import print_error, say
 from brgcn.cli.data import data_app
 from brgcn.errors import BrgcnError
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="brgcn",
@@ -47,6 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not stop anything
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(args=[argument for argument in arguments if argument != "--debug"], prog_name="brgcn")
     except BrgcnError as error:
@@ -54,17 +59,10 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print_error(error)
         sys.exit(1)
-    except KeyboardInterrupt:
-        if debug:
-            raise
-        say("interrupted")
-        sys.exit(130)
-    except MemoryError:
-        if debug:
-            raise
-        remedy = "Use a smaller hidden width, or bases (--set bases=10)."
-        print_error(BrgcnError("there is not enough memory", remedy=remedy))
-        sys.exit(1)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # typer has turned the KeyboardInterrupt into this
+            say("interrupted")
+        raise
     except OSError as error:
         if debug:
             raise
@@ -73,6 +71,10 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:  # a defect of ours: say so in one line, and how to show it to us
         if debug:
             raise
+        if _is_out_of_memory(error):
+            remedy = "Use a smaller width (--set hidden=16) or fewer bases (--set bases=10)."
+            print_error(BrgcnError("there is not enough memory", remedy=remedy))
+            sys.exit(1)
         remedy = "This is a defect of brgcn. Run the command again with --debug and report what it prints."
         print_error(BrgcnError(f"{type(error).__name__}: {error}", remedy=remedy))
         sys.exit(1)
@@ -81,11 +83,26 @@ def main(arguments: list[str] | None = None) -> None:
 def _explain_os_error(error: OSError) -> BrgcnError:
     import errno
 
-    remedies = {
-        errno.ENOSPC: "Free some space or choose another folder; nothing half-written was left.",
-        errno.EDQUOT: "Free some of your quota or choose another folder; nothing half-written was left.",
-        errno.EACCES: "Choose a folder that you may write to.",
-        errno.EROFS: "Choose a folder that you may write to.",
+    full = "Free some space or choose another folder; nothing half-written was left."
+    closed = "Choose a folder that you may write to."
+    known = {
+        errno.ENOSPC: ("there is no space left on the disk", full),
+        errno.EDQUOT: ("your quota of the disk is used up", full),
+        errno.EFBIG: ("the file would be larger than is allowed", full),
+        errno.EACCES: ("permission denied", closed),
+        errno.EROFS: ("the disk cannot be written to", closed),
+        errno.EEXIST: ("this is a file, but a folder is needed", "Choose another place."),
+        errno.ENOTDIR: ("a part of this path is a file, but a folder is needed", "Choose another place."),
+        errno.EISDIR: ("this is a folder, but a file is to be written", "Name a file."),
     }
-    where = str(error.filename) if error.filename else None
-    return BrgcnError(error.strerror or str(error), where=where, remedy=remedies.get(error.errno or 0))
+    message, remedy = known.get(error.errno or 0, (error.strerror or str(error), None))
+    path = error.filename2 or error.filename  # of a renaming the place, not the name beside it
+    return BrgcnError(message, where=str(path) if path else None, remedy=remedy)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """torch says it in words alone: on the CPU, on a GPU, and when a size is beyond all counting."""
+    words = ("allocate memory", "out of memory", "not enough memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    )

@@ -12,11 +12,12 @@ from brgcn.errors import BrgcnError
 
 def stderr() -> Console:
     """Made on each use, because tests and pipes replace the streams."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def stdout() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    """For results, whose names may hold brackets and colons that mean nothing."""
+    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
 
 
 def say(text: str) -> None:

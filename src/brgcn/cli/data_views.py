@@ -18,15 +18,15 @@ _MOST_CLASSES = 20
 
 def print_out(view: RenderableType) -> None:
     """To standard output; wide enough that nothing is cut when it goes to a file or a pipe."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
+        console = Console(highlight=False, emoji=False, width=_WIDTH_WITHOUT_TERMINAL)
     console.print(view)
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
     """To standard error."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
     for warning in warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +15,11 @@ from brgcn.cli.console import print_json, say, stderr, stdout, warn
 from brgcn.errors import BrgcnError
 
 if TYPE_CHECKING:
+    from brgcn.data import Dataset
     from brgcn.tasks import NodeSettings
+
+# What may stand beside --resume; everything else is in the run folder.
+_WITH_RESUME = ("resume", "dataset", "device", "checkpoint_every", "figure", "as_json", "show_config")
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
+    context: typer.Context,
     dataset: Annotated[
         str | None,
         typer.Argument(
@@ -30,8 +38,8 @@ def train(
     preset: Annotated[
         str, typer.Option(metavar="PRESET", help="default, or paper: the settings of the paper's appendix.")
     ] = "default",
-    runs: Annotated[int, typer.Option(metavar="N", help="Train so many models with consecutive seeds.")] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 0,
+    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The first seed.")] = 0,
     epochs: Annotated[
         int | None, typer.Option(metavar="N", help="Short for --set epochs=N.", show_default=False)
     ] = None,
@@ -77,7 +85,9 @@ def train(
         Path | None,
         typer.Option(metavar="DIR", help="A local mirror of data sets; else $BRGCN_DATA.", show_default=False),
     ] = None,
-    checkpoint_every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between checkpoints.")] = 10.0,
+    checkpoint_every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
+    ] = 10.0,
     figure: Annotated[bool, typer.Option(help="Draw what the model attends to.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
@@ -94,8 +104,7 @@ def train(
     from brgcn.experiments.presets import node_settings
 
     entry = catalogue.find(dataset) if dataset else None
-    name = entry.name if entry else (dataset or "")
-    chosen = node_settings(model, name, preset)
+    chosen = node_settings(model, entry.name if entry else "data of your own", preset)
     if config is not None:
         chosen = update(chosen, read_yaml(config), str(config))
     chosen = update(chosen, parse_assignments(settings or []), "--set")
@@ -105,15 +114,23 @@ def train(
         typer.echo(to_yaml(chosen, explain=True), nl=False)
         return
     if resume is not None:
-        folder = _resume(resume, dataset, device, checkpoint_every)
+        _refuse_beside_resume(context, dataset)
+        folder = _resume(resume, device, checkpoint_every)
     elif dataset is None:
         raise BrgcnError("no data set was named", remedy="For example: brgcn train mutag. All: brgcn data list.")
     else:
         from brgcn.data import load_dataset
         from brgcn.tasks import train_runs
         from brgcn.tasks.node_classifier import pick_device
+        from brgcn.tasks.node_runs import check_task, check_trainable
+        from brgcn.tasks.run_folder import check_free
 
+        # What can be known before the data are fetched and read is said before.
         place = pick_device(device)
+        if entry is not None:
+            check_task(entry.name, entry.task)
+        if out is not None:
+            check_free(out, overwrite=overwrite)
         data = load_dataset(
             dataset,
             labels=labels,
@@ -124,42 +141,58 @@ def train(
             data_dir=data_dir,
             progress=True,
         )
+        check_trainable(data)
         warn(data.warnings)
         out = out or Path("runs") / f"{_file_name(data.name)}-{chosen.model}-{time.strftime('%Y%m%d-%H%M%S')}"
-        say(f"{data.name}: {data.graph!r}, {len(data.splits.get('train', ()))} training labels, on {place}")
-        with TrainingBar(runs, chosen) as bar:
-            try:
-                folder = train_runs(
-                    data,
-                    chosen,
-                    out,
-                    runs=runs,
-                    seed=seed,
-                    preset=preset,
-                    device=place,
-                    overwrite=overwrite,
-                    checkpoint_seconds=checkpoint_every,
-                    listener=bar.update,
-                )
-            except KeyboardInterrupt:
-                bar.stop()
-                say(f"Stopped. Continue with: brgcn train --resume {out}")
-                raise
+        say(f"{data.name}: {_sizes(data)}, {len(data.splits['train']):,} training labels, on {place}")
+        with _saying_how_to_continue(out), TrainingBar(runs, chosen) as bar:
+            folder = train_runs(
+                data,
+                chosen,
+                out,
+                runs=runs,
+                seed=seed,
+                preset=preset,
+                device=place,
+                overwrite=overwrite,
+                checkpoint_seconds=checkpoint_every,
+                listener=bar.update,
+            )
     _show(folder, figure, as_json)
 
 
-def _resume(path: Path, dataset: str | None, device: str, checkpoint_every: float) -> Any:
+def _refuse_beside_resume(context: typer.Context, dataset: str | None) -> None:
+    if dataset is not None:
+        raise BrgcnError("--resume takes the data set from the run folder", remedy=f"Leave {dataset!r} out.")
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in _WITH_RESUME and source is not None and source.name == "COMMANDLINE":
+            option = parameter.opts[0]
+            message = f"--resume goes on as the run folder says, without {option}"
+            raise BrgcnError(message, remedy=f"Leave {option} out.")
+
+
+@contextlib.contextmanager
+def _saying_how_to_continue(path: Path) -> Iterator[None]:
+    """When training is interrupted, or the disk is full, once there is something to continue."""
+    try:
+        yield
+    except (KeyboardInterrupt, OSError):
+        if (path / "run.json").exists():
+            say(f"Stopped. Continue with: brgcn train --resume {shlex.quote(str(path))}")
+        raise
+
+
+def _resume(path: Path, device: str, checkpoint_every: float) -> Any:
     from brgcn.tasks import RunFolder, continue_runs
     from brgcn.tasks.node_classifier import pick_device
 
-    if dataset is not None:
-        raise BrgcnError("--resume takes the data set from the run folder", remedy=f"Leave {dataset!r} out.")
     folder = RunFolder.open(path)
     if folder.finished:
         say(f"{path} is finished already.")
         return folder
     place = None if device == "auto" else pick_device(device)
-    with TrainingBar(len(folder.seeds), folder.settings) as bar:
+    with _saying_how_to_continue(path), TrainingBar(len(folder.seeds), folder.settings) as bar:
         return continue_runs(folder, device=place, checkpoint_seconds=checkpoint_every, listener=bar.update)
 
 
@@ -169,7 +202,10 @@ def _show(folder: Any, figure: bool, as_json: bool) -> None:
     if figure and folder.settings.model != "rgcn":  # without attention there is nothing to draw
         from brgcn.explain import explain_run
 
-        picture = explain_run(folder).figure
+        try:
+            picture = explain_run(folder).figure
+        except OSError as error:  # the training is done and its result shall be seen
+            warn([f"the figure could not be written ({error.strerror or error}); brgcn explain draws it"])
     if as_json:
         print_json({**result, "out": str(folder.path), "figure": str(picture) if picture else None})
         return
@@ -188,14 +224,16 @@ class TrainingBar:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._runs = runs
+        console = stderr()
         self._settings = settings
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[values]}"),
             TimeElapsedColumn(),
-            console=stderr(),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("training", total=runs, values="")
 
@@ -227,6 +265,11 @@ class TrainingBar:
         if not self._settings.patience:
             return share
         return share / 2 if record["phase"] == "select" else (1 + share) / 2
+
+
+def _sizes(data: Dataset) -> str:
+    graph = data.graph
+    return f"{graph.num_nodes:,} nodes, {graph.num_relations:,} relations, {graph.num_edges:,} edges"
 
 
 def _file_name(name: str) -> str:

@@ -78,7 +78,8 @@ def predict(
     names = list(node or [])
     if nodes is not None:
         names += _lines(nodes)
-    predictions = predict_nodes(RunFolder.open(folder), names or None, triples=triples, run=run)
+    given = node is not None or nodes is not None
+    predictions = predict_nodes(RunFolder.open(folder), names if given else None, triples=triples, run=run)
     warn(predictions.warnings)
     header, rows = prediction_lines(predictions)
     if out is not None:
@@ -129,5 +130,10 @@ def _lines(path: Path) -> list[str]:
         try:
             text = stream.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise DataError(f"not UTF-8 ({error.reason})", where=str(path), remedy="Save it as UTF-8.") from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
+            line = error.object[: error.start].count(b"\n") + 1
+            message = f"the text is not valid UTF-8 ({error.reason})"
+            raise DataError(message, where=f"{path}, line {line}", remedy="Save the file as UTF-8.") from None
+    names = [line.strip() for line in text.splitlines() if line.strip()]
+    if not names:
+        raise DataError("the file names no node", where=str(path), remedy="Write one node per line.")
+    return names

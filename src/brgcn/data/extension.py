@@ -52,8 +52,8 @@ def extend(
     if not bool(kept.all()):
         unknown = [name for name in relations if name not in relation_ids]
         warnings.append(
-            f"{int((~kept).sum())} triples of {path.name} were left out, because the graph does not have their "
-            f"relations: {join_names(unknown, limit=10)}"
+            f"{int((~kept).sum())} of {len(triples)} triples of {path.name} were left out, because the graph does "
+            f"not have their relations: {join_names(unknown, limit=10)}"
         )
     head, tail = triples[kept, 0], triples[kept, 2]
 

@@ -38,7 +38,11 @@ def check_file(path: Path) -> None:
     with _file_errors(where):
         if path.is_dir():
             raise DataError("this is a folder, but a file is expected", where=where, remedy="Name a file inside it.")
-        if path.stat().st_size == 0:
+        is_empty = path.stat().st_size == 0
+        if not path.is_file():
+            message = "this is a pipe or a device, but a file is expected"
+            raise DataError(message, where=where, remedy="Write the data to a file first.")
+        if is_empty:
             raise DataError("the file is empty", where=where, remedy="Fetch or export it again.")
 
 
@@ -104,18 +108,21 @@ def _file_errors(where: str) -> Iterator[None]:
             f"the gzip data is damaged or cut short ({error})", where=where, remedy="Fetch or compress the file again."
         ) from error
     except OSError as error:
-        raise DataError(f"the file cannot be read ({error})", where=where) from error
+        raise DataError(f"the file cannot be read ({error.strerror or error})", where=where) from error
 
 
 def _with_progress_bar(raw: BinaryIO, path: Path, stack: contextlib.ExitStack) -> BinaryIO:
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import wrap_file
 
+    console = Console(stderr=True)
     bar = wrap_file(
         raw,
         total=path.stat().st_size,
-        description=f"reading {path.name}",
-        console=Console(stderr=True),
+        description=f"reading {escape(path.name)}",
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     return stack.enter_context(bar)

@@ -179,5 +179,5 @@ def _label_column(header: Sequence[str] | None, candidates: Sequence[int], where
     raise DataError(
         "which column holds the labels is not clear",
         where=where,
-        remedy=f"Name the label column; there are: {columns}.",
+        remedy=f"Name it with --label-column; the columns are: {columns}.",
     )

@@ -140,7 +140,7 @@ def _with_own_labels(inputs: Inputs, labels: str | Path | None, test_labels: str
             raise DataError("columns are for tables of triples", where=source, remedy="Leave them out for RDF.")
         return inputs
     if labels is None:
-        raise DataError("test labels without training labels", where=source, remedy="Give labels too.")
+        raise DataError("test labels without training labels", where=source, remedy="Give them with --labels FILE.")
     graph_file = inputs.graph_file
     if inputs.task == "links":
         if list(inputs.triple_files) != ["train"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,11 +140,17 @@ def first_occurrences(triples: Tensor) -> Tensor:
 
 def write_tensors(path: Path, kind: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """One safetensors file with ``facts`` as JSON in its header."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     header = {"brgcn": json.dumps({"kind": kind, "version": FORMAT_VERSION, **facts})}
     with atomic_write(path) as beside:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, str(beside), metadata=header)
+        try:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, str(beside), metadata=header)
+        except SafetensorError as error:
+            if code := re.search(r"\(os error (\d+)\)", str(error)):  # a full disk, say
+                raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
+            raise
 
 
 def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -151,12 +159,13 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
 
     check_file(path)
     where = str(path)
-    remedy = f"Give a {kind} that brgcn wrote."
+    named = kind if kind.endswith("s") else f"a {kind}"
+    remedy = f"Give {named} that brgcn wrote."
     try:
         with safe_open(path, framework="pt") as stored:
             facts = json.loads((stored.metadata() or {}).get("brgcn", "{}"))
             if facts.get("kind") != kind:
-                raise DataError(f"this is not a {kind} of brgcn", where=where, remedy=remedy)
+                raise DataError(f"this is not {named} of brgcn", where=where, remedy=remedy)
             if facts.get("version") != FORMAT_VERSION:
                 raise DataError(
                     f"the file has format version {facts.get('version')}, this brgcn reads {FORMAT_VERSION}",
@@ -165,7 +174,8 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
                 )
             return {name: stored.get_tensor(name) for name in stored.keys()}, facts  # noqa: SIM118
     except (SafetensorError, json.JSONDecodeError, AttributeError, OSError) as error:
-        raise DataError(f"not a readable safetensors file ({error})", where=where, remedy=remedy) from error
+        message = f"damaged, cut short or not a readable safetensors file ({error})"
+        raise DataError(message, where=where, remedy=remedy) from error
 
 
 def _check_layout(graph: RelationalGraph) -> None:

@@ -109,10 +109,11 @@ def _terms(path: Path, format_name: str, progress: bool) -> Iterator[tuple[Any, 
                 yield head, predicate, tail
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
+            remedy = f"The name ends in {kind_of(path)}; check that the content is what the name says."
             raise DataError(
                 f"not valid {_spoken(format_name)}: {_POSITION.sub('', error.msg)}",
                 where=f"{path}{line}",
-                remedy=f"The name ends in {kind_of(path)}; check that the content is what the name says.",
+                remedy="Save the file as UTF-8." if "UTF-8" in error.msg else remedy,
             ) from error
 
 

@@ -38,7 +38,10 @@ def iter_rows(path: Path, *, width: int, progress: bool = False) -> Iterator[tup
         first_number, first = next(((n, line) for n, line in enumerate(lines, 1) if line.strip()), (0, ""))
         if not first:
             raise DataError("the table has no rows", where=str(path), remedy="Fetch or export it again.")
-        delimiter = _delimiter(first, width)
+        try:
+            delimiter = _delimiter(first, width)
+        except csv.Error as error:
+            raise _invalid_csv(path, first_number, error) from error
         cells_of_first = 0
         rest = chain([first], lines)
         rows = _quoted(rest, delimiter, path) if delimiter in (",", ";") else _split(rest, delimiter)
@@ -79,6 +82,12 @@ def _decoded(stream: Iterator[bytes], path: Path) -> Iterator[str]:
             if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise DataError("the text is UTF-16", where=str(path), remedy="Save the table as UTF-8.")
             line = line.removeprefix(b"\xef\xbb\xbf")
+            if b"\r" in line.rstrip(b"\r\n"):
+                raise DataError(
+                    "the lines end in a carriage return alone, as on old Macs",
+                    where=str(path),
+                    remedy="Save the table with the line ends of Unix or Windows.",
+                )
         if b"\0" in line:
             raise DataError("this is not a text file", where=f"{path}, line {number}", remedy="Give a TSV or CSV file.")
         try:
@@ -114,9 +123,11 @@ def _quoted(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
-        raise DataError(
-            f"not valid CSV: {error}", where=f"{path}, line {reader.line_num}", remedy="Check the quotes of that row."
-        ) from error
+        raise _invalid_csv(path, reader.line_num, error) from error
+
+
+def _invalid_csv(path: Path, line: int, error: csv.Error) -> DataError:
+    return DataError(f"not valid CSV: {error}", where=f"{path}, line {line}", remedy="Check the quotes of that row.")
 
 
 def _columns(count: int) -> str:

@@ -92,7 +92,7 @@ class TripleReader:
             raise DataError(
                 f"the row has {count}, but a triple has 3",
                 where=where,
-                remedy=f"Say which columns are head, relation and tail. {given}",
+                remedy=f"Call three columns head, relation and tail in a first row, or give three. {given}",
             )
         columns = self.columns or (0, 1, 2)
         by_name = any(isinstance(column, str) and not column.isdigit() for column in columns)

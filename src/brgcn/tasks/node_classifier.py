@@ -27,7 +27,12 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise BrgcnError(f"unknown device {name!r}", remedy="Use auto, cpu or cuda.") from None
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise BrgcnError(f"unknown device {name!r}", remedy="Use auto, cpu or cuda.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count() > 0:
+        last = torch.cuda.device_count() - 1
+        raise BrgcnError(f"there is no CUDA device {device.index}", remedy=f"They are numbered from 0 to {last}.")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise BrgcnError(
             "no CUDA device can be used here", remedy="Use --device cpu, or install a CUDA build of torch."

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from brgcn.data import Dataset, NamedGraph, NodeSplit
-from brgcn.errors import DataError
+from brgcn.errors import DataError, RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
 from brgcn.tasks.metrics import report, summary
+from brgcn.tasks.node_classifier import pick_device
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
@@ -41,6 +42,8 @@ def train_runs(
     check_trainable(dataset)
     if runs < 1:
         raise DataError(f"the number of runs must be at least 1, not {runs}")
+    if not 0 <= seed <= seed + runs <= 2**63:
+        raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
     device = torch.device(device)
     seeds = range(seed, seed + runs)
     folder = RunFolder.create(out, dataset, settings, preset=preset, seeds=seeds, device=device, overwrite=overwrite)
@@ -55,9 +58,10 @@ def continue_runs(
     listener: Listener | None = None,
 ) -> RunFolder:
     """Go on from the folder's checkpoint; nothing is done where training is finished."""
+    folder.remove_leftovers()
     if folder.finished:
         return folder
-    device = torch.device(device or folder.facts["device"])
+    device = pick_device(folder.facts["device"]) if device is None else torch.device(device)
     graph = prepare_graph(folder.named_graph.graph, folder.settings)
     train = folder.splits["train"]
     first, tensors, progress = folder.read_checkpoint()
@@ -73,7 +77,14 @@ def continue_runs(
             device=device,
         )
         if progress is not None:
-            trainer.restore(tensors, progress)
+            try:
+                trainer.restore(tensors, progress)
+            except (LookupError, RuntimeError, TypeError) as error:
+                raise RunError(
+                    "the checkpoint does not fit the settings of the folder",
+                    where=str(folder.path / "checkpoint.safetensors"),
+                    remedy=f"Remove it; brgcn train --resume {folder.path} then begins anew.",
+                ) from error
         _train_one(folder, trainer, run, checkpoint_seconds, listener)
         _finish_run(folder, trainer, run, graph_there)
         folder.write_checkpoint(run + 1, None)
@@ -150,13 +161,18 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
 
 
 def check_trainable(dataset: Dataset) -> None:
-    if dataset.task != "nodes":
-        raise DataError(
-            f"{dataset.name} holds triples to predict links, and this command classifies nodes",
-            remedy="Give a data set with labelled nodes (brgcn data list), or labels with --labels.",
-        )
+    check_task(dataset.name, dataset.task)
     if "train" not in dataset.splits or not len(dataset.splits["train"]):
         raise DataError(f"{dataset.name} has no training labels", remedy="Give a table of them with --labels FILE.")
+
+
+def check_task(name: str, task: str) -> None:
+    """What is known of a data set before it is fetched and read."""
+    if task != "nodes":
+        raise DataError(
+            f"{name} holds triples to predict links, and this command classifies nodes",
+            remedy="Give a data set with labelled nodes (brgcn data list), or labels with --labels FILE.",
+        )
 
 
 def _seconds_per_epoch(path: Path) -> dict[int, float]:

@@ -13,10 +13,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +31,7 @@ from brgcn.config import build, read_yaml, to_yaml
 from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.data.files import atomic_write
 from brgcn.data.named_graph import read_tensors, write_tensors
-from brgcn.errors import DataError, RunError
+from brgcn.errors import BrgcnError, DataError, RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
 from brgcn.tasks.environment import environment
@@ -37,6 +39,12 @@ from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import build_model
 
 FORMAT = 1
+_FACTS = {
+    **dict.fromkeys(("task", "dataset", "model", "preset", "fingerprint", "device"), str),
+    **dict.fromkeys(("seeds", "classes"), list),
+}
+_BEFORE_IT_BEGINS = {"settings.yaml", "environment.json", "graph.safetensors", "labels.tsv"}
+_DAMAGED = "The run folder is damaged, or another version of brgcn wrote it; train again."
 
 
 @dataclass(frozen=True)
@@ -58,19 +66,11 @@ class RunFolder:
         device: torch.device,
         overwrite: bool = False,
     ) -> RunFolder:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            if not overwrite:
-                remedy = f"Continue it with --resume {path}, choose another --out, or replace it with --overwrite."
-                raise RunError("the folder exists already", where=str(path), remedy=remedy)
-            if not (path / "run.json").exists():
-                raise RunError("--overwrite replaces run folders only, and this is none", where=str(path))
+        check_free(path, overwrite=overwrite)
+        if path.exists() and any(path.iterdir()):
             shutil.rmtree(path)
         path.mkdir(parents=True, exist_ok=True)
-        write_text(path / "settings.yaml", to_yaml(settings))
-        write_json(path / "environment.json", environment(device))
-        dataset.named_graph.save(path / "graph.safetensors")
-        _write_labels(path / "labels.tsv", dataset)
-        facts = {
+        facts: dict[str, Any] = {
             "format": FORMAT,
             "task": "nodes",
             "dataset": dataset.name,
@@ -82,7 +82,15 @@ class RunFolder:
             "device": str(device),
             "classes": list(dataset.label_names),
         }
-        write_json(path / "run.json", facts)
+        try:
+            write_text(path / "settings.yaml", to_yaml(settings))
+            write_json(path / "environment.json", environment(device))
+            dataset.named_graph.save(path / "graph.safetensors")
+            _write_labels(path / "labels.tsv", dataset)
+            write_json(path / "run.json", facts)
+        except BaseException:  # a full disk, an interruption: nothing is left that never began
+            shutil.rmtree(path, ignore_errors=True)
+            raise
         return cls(path, facts)
 
     @classmethod
@@ -95,26 +103,40 @@ class RunFolder:
             remedy = "Remove it and train again." if started else "Give a folder that brgcn train wrote."
             raise RunError(message, where=str(path), remedy=remedy)
         facts = _read_json(path / "run.json")
-        if facts.get("format") != FORMAT:
-            message = f"the folder has format {facts.get('format')}, this brgcn reads {FORMAT}"
+        if "format" not in facts:
+            remedy = "Give a folder that brgcn train wrote."
+            raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=remedy)
+        if facts["format"] != FORMAT:
+            message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
             raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
-        for leftover in path.rglob(".*.part"):  # what a killed writer left beside its target
-            leftover.unlink(missing_ok=True)
+        for name, kind in _FACTS.items():
+            if not isinstance(facts.get(name), kind):
+                message = f"{name!r} is missing or not what it should be"
+                raise RunError(message, where=str(path / "run.json"), remedy=_DAMAGED)
         return cls(path, facts)
+
+    def remove_leftovers(self) -> None:
+        """What a killed writer left beside its target; for the one who goes on writing, not for readers."""
+        for leftover in self.path.rglob(".*.part"):
+            leftover.unlink(missing_ok=True)
 
     # ------------------------------------------------------------------ what was given
 
     @cached_property
     def settings(self) -> NodeSettings:
-        return build(NodeSettings, read_yaml(self.path / "settings.yaml"), str(self.path / "settings.yaml"))
+        path = self.path / "settings.yaml"
+        with _damage_of(path):
+            return build(NodeSettings, read_yaml(path), str(path))
 
     @cached_property
     def named_graph(self) -> NamedGraph:
-        return NamedGraph.load(self.path / "graph.safetensors")
+        path = self.path / "graph.safetensors"
+        with _damage_of(path):
+            return NamedGraph.load(path)
 
     @cached_property
     def splits(self) -> dict[str, NodeSplit]:
-        return _read_labels(self.path / "labels.tsv", self.classes)
+        return _read_labels(self.path / "labels.tsv", self.classes, self.named_graph.graph.num_nodes)
 
     @property
     def classes(self) -> list[str]:
@@ -146,18 +168,30 @@ class RunFolder:
     def finished_runs(self) -> list[int]:
         return [run for run in range(len(self.seeds)) if (self.run_path(run) / "report.json").exists()]
 
+    def usable_runs(self) -> list[int]:
+        """The finished runs, of which there must be one."""
+        finished = self.finished_runs()
+        if not finished:
+            remedy = f"Finish it with brgcn train --resume {self.path}"
+            raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
+        return finished
+
     def load_model(self, run: int, graph: RelationalGraph) -> NodeModel:
         """The trained model of one run; ``graph`` as ``prepare_graph`` makes it from the folder's."""
-        if run not in self.finished_runs():
-            known = ", ".join(str(r) for r in self.finished_runs()) or "none"
-            raise RunError(f"run {run} is not finished", where=str(self.path), remedy=f"Finished runs: {known}.")
+        finished = self.usable_runs()
+        if run not in finished:
+            message = f"run {run} is not finished" if 0 <= run < len(self.seeds) else f"there is no run {run}"
+            remedy = f"Finished runs: {', '.join(map(str, finished))}."
+            raise RunError(message, where=str(self.path), remedy=remedy)
         path = self.run_path(run) / "weights.safetensors"
-        weights, _ = read_tensors(path, "weights")
+        with _damage_of(path):
+            weights, _ = read_tensors(path, "weights")
         model = build_model(graph, len(self.classes), self.settings, self.seeds[run])
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
-            raise RunError(f"the weights do not fit the settings ({error})", where=str(path)) from None
+            message = "the weights do not fit the graph and the settings of the folder"
+            raise RunError(message, where=str(path), remedy=_DAMAGED) from error
         return model.eval()
 
     def write_run(
@@ -190,8 +224,9 @@ class RunFolder:
         tensors: dict[str, Tensor] = {}
         sizes = {"metrics.jsonl": 0, "timings.jsonl": 0}
         if path.exists():
-            tensors, facts = read_tensors(path, "checkpoint")
-            run, progress, sizes = facts["run"], facts["progress"], facts["sizes"]
+            with _damage_of(path, f"Remove it; brgcn train --resume {self.path} then begins anew."):
+                tensors, facts = read_tensors(path, "checkpoint")
+                run, progress, sizes = facts["run"], facts["progress"], facts["sizes"]
         for name, size in sizes.items():
             if (self.path / name).exists():
                 with (self.path / name).open("r+b") as log:
@@ -201,6 +236,41 @@ class RunFolder:
     def finish(self, result: dict[str, Any]) -> None:
         write_json(self.path / "result.json", result)
         (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Raise the error that fits when no run folder can be made at ``path``."""
+    where, elsewhere = str(path), "Choose another --out"
+    above = path.absolute()
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        what = "this is a file" if path.exists() else f"{above} is a file"
+        raise RunError(f"{what}, but a folder is needed", where=where, remedy=f"{elsewhere}.")
+    if not os.access(above, os.W_OK):
+        raise RunError(f"{above} may not be written to", where=where, remedy=f"{elsewhere}.")
+    inside = {entry.name for entry in path.iterdir() if not entry.name.endswith(".part")} if path.exists() else set()
+    if not inside:
+        return
+    replaceable = "run.json" in inside or inside <= _BEFORE_IT_BEGINS
+    if overwrite and not replaceable:
+        message = "--overwrite replaces run folders only, and this is none"
+        raise RunError(message, where=where, remedy=f"{elsewhere}.")
+    if not overwrite:
+        resume = f"Continue it with --resume {path}, choose another --out" if "run.json" in inside else elsewhere
+        remedy = f"{resume}, or replace it with --overwrite." if replaceable else f"{resume}."
+        raise RunError("the folder exists already", where=where, remedy=remedy)
+
+
+@contextlib.contextmanager
+def _damage_of(path: Path, remedy: str = _DAMAGED) -> Iterator[None]:
+    """Whatever is wrong with a file of the folder: nobody gave that file, so another remedy fits."""
+    try:
+        yield
+    except BrgcnError as error:
+        raise RunError(error.message, where=error.where or str(path), remedy=remedy) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError("the file does not hold what it should", where=str(path), remedy=remedy) from error
 
 
 # ---------------------------------------------------------------------- small files
@@ -223,14 +293,17 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError("the file is missing from the run folder", where=str(path)) from None
-    except (ValueError, OSError) as error:
-        raise RunError(f"the file cannot be read ({error})", where=str(path)) from None
-    if not isinstance(content, dict):
-        raise RunError("the file does not hold what it should", where=str(path))
+    with _damage_of(path):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError("the file is missing from the run folder") from None
+        except OSError as error:
+            raise DataError(f"the file cannot be read ({error.strerror})") from None
+        except ValueError as error:
+            raise DataError(f"not valid JSON ({error})") from None
+        if not isinstance(content, dict):
+            raise TypeError
     return content
 
 
@@ -247,15 +320,22 @@ def _write_labels(path: Path, dataset: Dataset) -> None:
     write_table(path, ["id", "node", "split", "label"], rows())
 
 
-def _read_labels(path: Path, classes: Sequence[str]) -> dict[str, NodeSplit]:
+def _read_labels(path: Path, classes: Sequence[str], num_nodes: int) -> dict[str, NodeSplit]:
     place = {name: number for number, name in enumerate(classes)}
     nodes: dict[str, list[int]] = {}
     labels: dict[str, list[int]] = {}
+    line = 0
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            for row in csv.DictReader(stream, dialect="excel-tab"):
-                nodes.setdefault(row["split"], []).append(int(row["id"]))
+            reader = csv.DictReader(stream, dialect="excel-tab")
+            for row in reader:
+                line = reader.line_num
+                nodes.setdefault(row["split"], []).append(range(num_nodes)[int(row["id"])])
                 labels.setdefault(row["split"], []).append(place[row["label"]])
-    except (OSError, KeyError, ValueError, csv.Error) as error:
-        raise DataError(f"the labels of the run folder cannot be read ({error})", where=str(path)) from None
+        nodes["train"]  # there is no training without it
+    except OSError as error:
+        raise RunError(f"the file cannot be read ({error.strerror})", where=str(path), remedy=_DAMAGED) from error
+    except (LookupError, TypeError, ValueError, csv.Error) as error:
+        where = f"{path}, line {line}" if line else str(path)
+        raise RunError("the labels are damaged or cut short", where=where, remedy=_DAMAGED) from error
     return {split: NodeSplit(torch.tensor(nodes[split]), torch.tensor(labels[split])) for split in nodes}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from brgcn.config import setting
 from brgcn.errors import SettingsError
 from brgcn.nn.frame import MODELS
 from brgcn.nn.slots import AGGREGATES, SELF_CONNECTIONS
+
+# Far beyond sense, and within what torch can count and Adam can compute.
+MOST, MOST_OF_A_FRACTION = 10**9, 1e30
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,9 @@ class NodeSettings:
             raise SettingsError(f"dropout must be at least 0 and below 1, not {self.dropout}")
         if not 0 < self.validation < 1:
             raise SettingsError(f"validation must lie between 0 and 1, not {self.validation}")
-        if not (self.learning_rate > 0 and math.isfinite(self.learning_rate)):
+        if not self.learning_rate > 0:
             raise SettingsError(f"learning_rate must be above 0, not {self.learning_rate}")
+        _at_least("learning_rate", self.learning_rate, 0)
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -64,5 +67,8 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _at_least(name: str, value: float, low: int) -> None:
-    if not (value >= low and math.isfinite(value)):
+    if not value >= low:
         raise SettingsError(f"{name} must be at least {low}, not {value}")
+    most = MOST if isinstance(value, int) else MOST_OF_A_FRACTION
+    if value > most:
+        raise SettingsError(f"{name} must be at most {most:,}")

@@ -44,7 +44,7 @@ def evaluate_runs(folder: RunFolder) -> dict[str, Any]:
     """Every split of every finished run, computed anew from the stored weights."""
     graph = prepare_graph(folder.named_graph.graph, folder.settings)
     runs = []
-    for run in folder.finished_runs():
+    for run in folder.usable_runs():
         model = folder.load_model(run, graph)
         row: dict[str, Any] = {"run": run, "seed": folder.seeds[run]}
         for name, split in folder.splits.items():
@@ -78,12 +78,16 @@ def predict_nodes(
     if triples is not None:
         extension = extend(named, triples)
         named, warnings, new_nodes = extension.named_graph, extension.warnings, extension.new_nodes
+        if names is None and not new_nodes.numel():
+            raise DataError(
+                "no new node comes with these triples" + "".join(f"; {text}" for text in warnings),
+                where=str(triples),
+                remedy="To classify nodes that were known already, name them with --node or --nodes.",
+            )
         grown = prepare_graph(named.graph, settings)
     nodes = _wanted(named, names, new_nodes)
     total = torch.zeros(nodes.numel(), len(folder.classes), dtype=torch.double)
-    runs = folder.finished_runs() if run is None else [run]
-    if not runs:
-        raise DataError("no run is finished", where=str(folder.path), remedy="Continue with brgcn train --resume.")
+    runs = folder.usable_runs() if run is None else [run]
     for number in runs:
         model = folder.load_model(number, graph)
         if grown is not graph:
