@@ -135,3 +135,33 @@ def test_help_has_an_example(command: tuple[str, ...], capsys) -> None:
 
 def test_version(capsys) -> None:
     assert run(capsys, "--version")[1].startswith("brgcn ")
+
+
+@pytest.mark.parametrize("columns", ["von,art,nach", "1,2,0"])
+def test_a_table_of_triples_with_columns_of_its_own(toy: Path, tmp_path: Path, capsys, columns: str) -> None:
+    rows = [line.replace("<", "").replace(">", "").split()[:3] for line in (toy / "graph.nt").read_text().splitlines()]
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "\n".join(["nach,von,art", *(f"{tail},{head},{kind}" for head, kind, tail in rows)]).replace('"', "")
+    )
+    labels = ["--labels", str(toy / "trainingSet.tsv"), "--test-labels", str(toy / "testSet.tsv")]
+    arguments = [
+        "train",
+        str(table),
+        *labels,
+        "--columns",
+        columns,
+        "--epochs",
+        "2",
+        "--out",
+        str(tmp_path / "r"),
+        "--json",
+    ]
+    if columns[0].isdigit():
+        table.write_text(table.read_text().split("\n", 1)[1])  # positions need no header
+    code, text, error = run(capsys, *arguments)
+    assert code == 0, error
+    assert json.loads(text)["splits"] == {"train": 40, "test": 20}
+    code, _, error = run(capsys, "data", "inspect", str(table), "--columns", "a,b")
+    assert code == 1
+    assert "does not name three columns" in error

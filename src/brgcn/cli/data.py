@@ -12,6 +12,16 @@ from typing import Annotated, Any
 
 import typer
 
+from brgcn.cli.inputs import (
+    Columns,
+    DataDir,
+    DropRelation,
+    LabelColumn,
+    Labels,
+    NodeColumn,
+    TestLabels,
+    read_dataset,
+)
 from brgcn.data import catalogue, fetch
 from brgcn.data.catalogue import Entry
 from brgcn.errors import DataError
@@ -20,12 +30,6 @@ data_app = typer.Typer(
     name="data", help="Known data sets: list them, fetch them, look into them or into your own.", no_args_is_help=True
 )
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="A local mirror with one folder per data set; else $BRGCN_DATA.", show_default=False
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
@@ -77,17 +81,12 @@ def inspect_command(
     name_or_path: Annotated[
         str, typer.Argument(help="A name of the catalogue, a folder, an RDF file or a table of triples.")
     ],
-    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of the labelled training nodes.")] = None,
-    test_labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Table of the nodes to test on.")] = None,
-    node_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the label tables that names the node.")
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the label tables that holds the label.")
-    ] = None,
-    drop_relation: Annotated[
-        list[str] | None, typer.Option(metavar="IRI", help="A relation to leave out of the graph; may be repeated.")
-    ] = None,
+    labels: Labels = None,
+    test_labels: TestLabels = None,
+    node_column: NodeColumn = None,
+    label_column: LabelColumn = None,
+    drop_relation: DropRelation = None,
+    columns: Columns = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -99,17 +98,16 @@ def inspect_command(
     """
     from brgcn.cli.data_views import print_out, print_warnings, report_view
     from brgcn.data.inspect import inspect_dataset
-    from brgcn.data.loading import load_dataset
 
-    dataset = load_dataset(
+    dataset = read_dataset(
         name_or_path,
         labels=labels,
         test_labels=test_labels,
         node_column=node_column,
         label_column=label_column,
-        drop_relations=tuple(drop_relation or ()),
+        drop_relation=drop_relation,
+        columns=columns,
         data_dir=data_dir,
-        progress=True,
     )
     entry = catalogue.find(name_or_path)
     changed = (

@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout, warn
+from brgcn.cli.inputs import (
+    Columns,
+    DataDir,
+    DropRelation,
+    LabelColumn,
+    Labels,
+    NodeColumn,
+    TestLabels,
+    read_dataset,
+)
 from brgcn.errors import BrgcnError
 
 if TYPE_CHECKING:
@@ -62,29 +72,13 @@ def train(
     show_config: Annotated[
         bool, typer.Option("--show-config", help="Print every setting with its explanation, and stop.")
     ] = False,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Table of training labels.", show_default=False)
-    ] = None,
-    test_labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Table of test labels.", show_default=False)
-    ] = None,
-    node_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column of nodes.", show_default=False)
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its column of labels.", show_default=False)
-    ] = None,
-    drop_relation: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="IRI",
-            help="A relation to leave out of the graph, such as the one that holds the labels; may be repeated.",
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="A local mirror of data sets; else $BRGCN_DATA.", show_default=False),
-    ] = None,
+    labels: Labels = None,
+    test_labels: TestLabels = None,
+    node_column: NodeColumn = None,
+    label_column: LabelColumn = None,
+    drop_relation: DropRelation = None,
+    columns: Columns = None,
+    data_dir: DataDir = None,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
     ] = 10.0,
@@ -119,7 +113,6 @@ def train(
     elif dataset is None:
         raise BrgcnError("no data set was named", remedy="For example: brgcn train mutag. All: brgcn data list.")
     else:
-        from brgcn.data import load_dataset
         from brgcn.tasks import train_runs
         from brgcn.tasks.node_classifier import pick_device
         from brgcn.tasks.node_runs import check_task, check_trainable
@@ -131,15 +124,15 @@ def train(
             check_task(entry.name, entry.task)
         if out is not None:
             check_free(out, overwrite=overwrite)
-        data = load_dataset(
+        data = read_dataset(
             dataset,
             labels=labels,
             test_labels=test_labels,
             node_column=node_column,
             label_column=label_column,
-            drop_relations=tuple(drop_relation or ()),
+            drop_relation=drop_relation,
+            columns=columns,
             data_dir=data_dir,
-            progress=True,
         )
         check_trainable(data)
         warn(data.warnings)

@@ -47,7 +47,9 @@ def keep(folder: RunFolder, results: Path = RESULTS) -> Path:
 
 
 def page(results: Path = RESULTS) -> str:
-    return HEAD + "".join(_row(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(results.glob("*.json")))
+    kept = [json.loads(path.read_text(encoding="utf-8")) for path in results.glob("*.json")]
+    kept.sort(key=lambda one: [one["result"][key] for key in ("dataset", "preset", "model")])
+    return HEAD + "".join(_row(one) for one in kept)
 
 
 def _row(kept: dict[str, Any]) -> str:

@@ -1,0 +1,81 @@
+"""The options that say what to read, shared by the commands that read data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brgcn.errors import DataError
+
+if TYPE_CHECKING:
+    from brgcn.data import Dataset
+
+Labels = Annotated[Path | None, typer.Option(metavar="FILE", help="Table of training labels.", show_default=False)]
+TestLabels = Annotated[Path | None, typer.Option(metavar="FILE", help="Table of test labels.", show_default=False)]
+NodeColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column of the label tables that names the node.", show_default=False)
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column of the label tables with the label.", show_default=False)
+]
+DropRelation = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="IRI",
+        help="A relation to leave out of the graph, such as the one that holds the labels; may be repeated.",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="H,R,T",
+        help="Columns of head, relation and tail in a table of triples, by name or position from 0.",
+        show_default=False,
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="A local mirror with one folder per data set; else $BRGCN_DATA.", show_default=False
+    ),
+]
+
+
+def read_dataset(
+    name_or_path: str,
+    *,
+    labels: Path | None,
+    test_labels: Path | None,
+    node_column: str | None,
+    label_column: str | None,
+    drop_relation: list[str] | None,
+    columns: str | None,
+    data_dir: Path | None,
+) -> Dataset:
+    from brgcn.data import load_dataset
+
+    return load_dataset(
+        name_or_path,
+        labels=labels,
+        test_labels=test_labels,
+        node_column=node_column,
+        label_column=label_column,
+        drop_relations=tuple(drop_relation or ()),
+        columns=_columns(columns),
+        data_dir=data_dir,
+        progress=True,
+    )
+
+
+def _columns(text: str | None) -> list[str | int] | None:
+    """``"0,2,1"`` or ``"from,kind,to"``."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 3 or not all(parts):
+        message = f"--columns {text!r} does not name three columns"
+        raise DataError(message, remedy="For example --columns head,relation,tail or --columns 0,1,2")
+    return [int(part) if part.isdigit() else part for part in parts]
