@@ -26,6 +26,17 @@ def test_data_round_trip() -> None:
     )
 
 
+def test_round_trip_keeps_empty_relations_and_inverses() -> None:
+    graph = RelationalGraph.from_edges(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 1]), 4, 5)
+    back = RelationalGraph.from_pyg(graph.with_inverse().to_data())
+    assert (back.num_relations, back.has_inverse) == (10, True)
+    assert RelationalGraph.from_pyg(graph.to_data()).num_relations == 5
+    types = graph.with_inverse().to_hetero_data(relation_names=["a", "b", "c", "d", "e"]).edge_types
+    assert {name for _, name, _ in types} == {"a", "b", "inverse of a", "inverse of b"}
+    with pytest.raises(GraphError, match="5 relations, but 1 names"):
+        graph.to_hetero_data(relation_names=["a"])
+
+
 def test_hetero_from_pyg_numbers_types_one_after_another() -> None:
     data = pyg.HeteroData()
     data["author"].num_nodes = 2

@@ -37,6 +37,7 @@ class Origin:
     node: Tensor  # [num_nodes]
     pair: Tensor  # [num_pairs]
     edge: Tensor  # [num_edges]
+    identity: int  # of the graph it was cut from
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,14 @@ class RelationalGraph:
         """[2, num_edges] sources and targets in layout order."""
         return torch.stack([self.edge_source, self.edge_target])
 
+    @cached_property
+    def identity(self) -> int:
+        """A hash of sizes and edges: equal for the same graph, and practically never for another one."""
+        place = torch.arange(1, self.num_edges + 1, device=self.device)
+        word = self.edge_source * 0x9E3779B1 + self.edge_type * 0x85EBCA6B + self.edge_target * 0xC2B2AE35
+        mixed = int(((word ^ (word >> 15)) * place).sum())
+        return hash((self.num_nodes, self.num_relations, self.num_edges, mixed))
+
     def derived(self, name: str, build: Callable[[RelationalGraph], T]) -> T:
         """A table that an operator derives from the layout, built once per graph and kept with it."""
         tables: dict[str, Any] = self.__dict__.setdefault("_derived", {})
@@ -154,7 +163,7 @@ class RelationalGraph:
                 moved[field.name] = value.to(device)
         if self.origin is not None:
             o = self.origin
-            moved["origin"] = Origin(o.node.to(device), o.pair.to(device), o.edge.to(device))
+            moved["origin"] = Origin(o.node.to(device), o.pair.to(device), o.edge.to(device), o.identity)
         return replace(self, **moved)
 
     # ------------------------------------------------------------------ inverse relations
@@ -227,11 +236,6 @@ class RelationalGraph:
 def inverse_relation(relation: Tensor, num_original: int) -> Tensor:
     """The id of the inverse of each relation; original relations are 0..R-1, the inverse of r is r + R."""
     return torch.where(relation < num_original, relation + num_original, relation - num_original)
-
-
-def original_relation(relation: Tensor, graph: RelationalGraph) -> Tensor:
-    """The original relation that each id stands for, itself or inverted."""
-    return relation % graph.num_original_relations if graph.num_original_relations else relation
 
 
 # ---------------------------------------------------------------------- ragged helpers

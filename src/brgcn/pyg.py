@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,7 +25,9 @@ def graph_from_pyg(data: Data | HeteroData) -> RelationalGraph:
             "the PyG Data needs edge_index [2, E] and edge_type [E]",
             remedy="Set data.edge_type to the relation id of each edge.",
         )
-    return RelationalGraph.from_edges(data.edge_index, data.edge_type, data.num_nodes)
+    num_relations = data.num_relations if "num_relations" in data else None
+    graph = RelationalGraph.from_edges(data.edge_index, data.edge_type, data.num_nodes, num_relations)
+    return replace(graph, has_inverse=bool(data.has_inverse)) if "has_inverse" in data else graph
 
 
 def _from_hetero(data: HeteroData) -> RelationalGraph:
@@ -54,6 +57,7 @@ def _from_hetero(data: HeteroData) -> RelationalGraph:
 def graph_to_data(graph: RelationalGraph) -> Data:
     data = _pyg_data().Data(edge_index=graph.edge_index, edge_type=graph.edge_type)
     data.num_nodes = graph.num_nodes
+    data.num_relations, data.has_inverse = graph.num_relations, graph.has_inverse  # what the edges alone do not say
     return data
 
 
@@ -63,7 +67,7 @@ def graph_to_hetero_data(
     node_type_names: list[str] | None = None,
     relation_names: list[str] | None = None,
 ) -> HeteroData:
-    """A relation that joins several pairs of node types becomes one edge type for each."""
+    """A relation that joins several pairs of node types becomes one edge type for each, one without edges none."""
     data = _pyg_data().HeteroData()
     if node_type is None:
         node_type = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
@@ -81,12 +85,16 @@ def graph_to_hetero_data(
         data[names[t]].num_nodes = count
         data[names[t]].node_id = order[node_type[order] == t]
 
+    names_of_relations = relation_names or [f"relation{r}" for r in range(graph.num_original_relations)]
+    if len(names_of_relations) < graph.num_original_relations:
+        count = graph.num_original_relations
+        raise GraphError(f"the graph has {count} relations, but {len(names_of_relations)} names were given")
     source, target = graph.edge_index
     signature = torch.stack([graph.edge_type, node_type[source], node_type[target]])
     kinds, kind = torch.unique(signature, dim=1, return_inverse=True)
     for k, (relation, source_type, target_type) in enumerate(kinds.t().tolist()):
         chosen = kind == k
-        name = relation_names[relation] if relation_names else f"relation{relation}"
+        name = graph.relation_label(relation, names_of_relations)
         data[names[source_type], name, names[target_type]].edge_index = torch.stack(
             [position[source[chosen]], position[target[chosen]]]
         )

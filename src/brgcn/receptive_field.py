@@ -77,5 +77,5 @@ def _cut(graph: RelationalGraph, targets: Tensor) -> RelationalGraph:
         edge_source=position[source],
         edge_order=torch.arange(edge.numel(), device=graph.device),
         has_inverse=graph.has_inverse,
-        origin=Origin(nodes, pair, edge),
+        origin=Origin(nodes, pair, edge, graph.identity),
     )

@@ -109,5 +109,9 @@ def test_another_graph_is_refused() -> None:
     other = RelationalGraph.from_edges(*tensors(random_edges(NODES, RELATIONS, 12, 9)), NODES, RELATIONS)
     with pytest.raises(SettingsError, match="the graph it was built for"):
         conv(other)
+    same_size = RelationalGraph.from_edges(graph.edge_index.flip(0), graph.edge_type, NODES, RELATIONS)
+    for wrong in (same_size, receptive_field(same_size, torch.tensor([0, 1]), 1).layers[0]):
+        with pytest.raises(SettingsError, match="the graph it was built for"):
+            conv(wrong)
     with pytest.raises(SettingsError, match="whole graph"):
         FeaturelessConv(receptive_field(graph, torch.tensor([0]), 1).layers[0], 2)

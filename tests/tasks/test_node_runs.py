@@ -76,6 +76,8 @@ def test_evaluate_and_load_give_what_was_reported(toy: Path, tmp_path: Path) -> 
     test = folder.splits["test"]
     truth = [folder.classes[label] for label in test.labels]
     assert classifier.score(test.nodes, truth) == folder.result["runs"][1]["test_accuracy"]
+    with pytest.raises(DataError, match="none of the labels is a class"):
+        classifier.score(test.nodes, test.labels)
 
 
 def test_the_folder_needs_nothing_else(toy: Path, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def train(
         raise BrgcnError("no data set was named", remedy="For example: brgcn train mutag. All: brgcn data list.")
     else:
         from brgcn.tasks import train_runs
-        from brgcn.tasks.node_classifier import pick_device
+        from brgcn.tasks.device import pick_device
         from brgcn.tasks.node_runs import check_task, check_trainable
         from brgcn.tasks.run_folder import check_free
 
@@ -178,7 +178,7 @@ def _saying_how_to_continue(path: Path) -> Iterator[None]:
 
 def _resume(path: Path, device: str, checkpoint_every: float) -> Any:
     from brgcn.tasks import RunFolder, continue_runs
-    from brgcn.tasks.node_classifier import pick_device
+    from brgcn.tasks.device import pick_device
 
     folder = RunFolder.open(path)
     if folder.finished:

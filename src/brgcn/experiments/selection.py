@@ -21,8 +21,8 @@ import torch
 from brgcn.config import build
 from brgcn.data import load_dataset
 from brgcn.tasks.cross_validation import cross_validate
+from brgcn.tasks.device import pick_device
 from brgcn.tasks.environment import environment
-from brgcn.tasks.node_classifier import pick_device
 from brgcn.tasks.run_folder import write_json
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import prepare_graph
@@ -78,6 +78,7 @@ def measure(job: tuple[str, dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
         settings,
         folds=options["folds"],
         repeats=options["repeats"],
+        seed=options["seed"],
         device=device,
     )
     accuracy = torch.tensor(curves["accuracy"], dtype=torch.double)  # [repeats * folds, epochs]
@@ -116,12 +117,13 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0, help="of folds and initial weights")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data-dir", default=None)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    options = {key: getattr(args, key) for key in ("device", "data_dir", "folds", "repeats")}
+    options = {key: getattr(args, key) for key in ("device", "data_dir", "folds", "repeats", "seed")}
     fixed = {"epochs": args.epochs, **json.loads(args.fixed)}
     if args.candidates is not None:
         wanted = [{**fixed, **values} for values in json.loads(args.candidates.read_text())]
@@ -138,10 +140,15 @@ def main() -> None:
         for done, row in enumerate(pool.imap_unordered(measure, jobs), 1):
             rows.append(row)
             print(f"{done}/{len(jobs)} {row['dataset']} {row['seconds']} s", flush=True)
-    write_json(args.out, {"environment": environment(pick_device(args.device)), "rows": rows})
-    for score, epoch, values, parts in best_of(rows)[:15]:
-        shown = " ".join(f"{k}={v}" for k, v in values.items() if k != "epochs")
-        print(f"{100 * score:.2f} at {epoch:3d}  " + " ".join(f"{d} {100 * a:.2f}" for d, a in parts.items()), shown)
+    facts = {"folds": args.folds, "repeats": args.repeats, "seed": args.seed}
+    write_json(args.out, {**facts, "environment": environment(pick_device(args.device)), "rows": rows})
+    for datasets in [args.datasets, *([one] for one in args.datasets)]:
+        print(f"\nbest on {' and '.join(datasets)}")
+        for score, epoch, values, parts in best_of([row for row in rows if row["dataset"] in datasets])[:5]:
+            shown = " ".join(f"{k}={v}" for k, v in values.items() if k != "epochs")
+            print(
+                f"{100 * score:.2f} at {epoch:3d}  " + " ".join(f"{d} {100 * a:.2f}" for d, a in parts.items()), shown
+            )
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class FeaturelessConv(BiLevelFrame):
         super().__init__(out_channels, graph.num_relations, **options)
         if graph.origin is not None:
             raise SettingsError("a featureless layer is built for the whole graph, not for a part of it")
-        self.num_nodes, self.num_pairs, self.num_edges = graph.num_nodes, graph.num_pairs, graph.num_edges
+        self.num_nodes, self.identity = graph.num_nodes, graph.identity
         rows = source_rows(graph)
         self.edge_row: Tensor
         self.register_buffer("edge_row", rows.of_edge, persistent=False)
@@ -109,7 +109,7 @@ class FeaturelessConv(BiLevelFrame):
         nn.Module.__init__(layer)
         layer.__dict__.update({k: v for k, v in self.__dict__.items() if not k.startswith("_")})
         layer.node_slot, layer.relation_slot = self.node_slot, self.relation_slot
-        layer.num_nodes, layer.num_pairs, layer.num_edges = new.num_nodes, new.num_pairs, new.num_edges
+        layer.num_nodes, layer.identity = new.num_nodes, new.identity
         new_rows = source_rows(new)
         layer.register_buffer("edge_row", new_rows.of_edge, persistent=False)
         row_place = _places_of(source_rows(old).key, old.num_nodes, new_rows.key, new.num_nodes)
@@ -133,14 +133,14 @@ class FeaturelessConv(BiLevelFrame):
     def _places(self, graph: RelationalGraph) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor]:
         """In the layer's graph: the rows of the edges, the pairs, the target nodes, and the sources of the edges."""
         origin = graph.origin
+        if (graph.identity if origin is None else origin.identity) != self.identity:
+            raise SettingsError(
+                "a featureless layer knows the graph it was built for (or a part cut from it), not another one",
+                remedy="Build it for this graph, or give the nodes features and use BRGCNConv.",
+            )
         if origin is None:
-            sizes = (graph.num_nodes, graph.num_pairs, graph.num_edges)
-            if sizes != (self.num_nodes, self.num_pairs, self.num_edges):
-                raise SettingsError(
-                    "a featureless layer knows the graph it was built for (or a part cut from it), not another one",
-                    remedy="Build it for this graph, or give the nodes features and use BRGCNConv.",
-                )
             return self.edge_row, None, None, graph.edge_source
+        # the same for every layer that was built for the whole graph, so it may be kept with the part
         edge_row = graph.derived("edge_row", lambda part: self.edge_row.index_select(0, origin.edge))
         return edge_row, origin.pair, origin.node[: graph.num_targets], origin.node.index_select(0, graph.edge_source)
 

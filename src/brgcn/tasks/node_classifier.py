@@ -14,30 +14,11 @@ from brgcn.config import build
 from brgcn.errors import BrgcnError, DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
+from brgcn.tasks.device import pick_device
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
 
 Nodes = Tensor | np.ndarray | Sequence[int]
-
-
-def pick_device(name: str) -> torch.device:
-    """``auto`` is CUDA where there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = None
-    if device is None or device.type not in ("cpu", "cuda"):
-        raise BrgcnError(f"unknown device {name!r}", remedy="Use auto, cpu or cuda.")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count() > 0:
-        last = torch.cuda.device_count() - 1
-        raise BrgcnError(f"there is no CUDA device {device.index}", remedy=f"They are numbered from 0 to {last}.")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise BrgcnError(
-            "no CUDA device can be used here", remedy="Use --device cpu, or install a CUDA build of torch."
-        )
-    return device
 
 
 class NodeClassifier:
@@ -98,8 +79,15 @@ class NodeClassifier:
         return np.asarray(self.classes_[self.predict_proba(nodes).argmax(-1)])
 
     def score(self, nodes: Nodes, labels: Any) -> float:
-        """Accuracy."""
-        return float(np.mean(self.predict(nodes) == np.asarray(labels)))
+        """Accuracy; the labels must be of the kind that ``classes_`` holds."""
+        truth = np.asarray(labels)
+        if truth.size and not set(truth.tolist()) & set(self.classes_.tolist()):
+            known = ", ".join(map(repr, self.classes_[:3].tolist()))
+            raise DataError(
+                f"none of the labels is a class that was trained, such as {known}",
+                remedy="After load() classes are label names: use data.label_names[label] for the ids of a data set.",
+            )
+        return float(np.mean(self.predict(nodes) == truth))
 
     @classmethod
     def load(cls, folder: str | Path, run: int = 0) -> NodeClassifier:

@@ -16,8 +16,8 @@ from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
+from brgcn.tasks.device import pick_device
 from brgcn.tasks.metrics import report, summary
-from brgcn.tasks.node_classifier import pick_device
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import NodeTrainer, logits, prepare_graph

@@ -23,7 +23,7 @@ class NodeSettings:
     heads: int = setting(1, "attention heads, concatenated, averaged in the last layer")
     bases: int = setting(10, "bases shared by the relations' matrices; 0: a matrix for each")
     inverse: bool = setting(True, "add an inverse relation for each relation")
-    self_connection: str = setting("none", f"one of {', '.join(SELF_CONNECTIONS)}")
+    self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     input_self_connection: str = setting("none", "the same for the first layer when nodes have no features")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
     scaled: bool = setting(True, "divide the scores between relations by the square root of the width")
@@ -34,7 +34,7 @@ class NodeSettings:
     attention_l2: float = setting(
         1e-4, "weight decay of Adam, for what decides on attention: queries, keys, attention vectors"
     )
-    epochs: int = setting(25, "passes over the training labels (at most, with patience)")
+    epochs: int = setting(27, "passes over the training labels (at most, with patience)")
     patience: int = setting(0, "stop when validation has not improved for so many epochs; 0: train for all epochs")
     validation: float = setting(0.2, "share of the training labels held back for patience")
     refit: bool = setting(
