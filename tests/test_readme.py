@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from brgcn.cli import app
+from brgcn.cli import app, main
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,6 +35,24 @@ def test_commands_and_options_exist(line: str) -> None:
     assert not hasattr(command, "commands"), line
     options = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_the_tour_runs_in_order(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Every command of the tour as it stands, with fewer epochs and runs."""
+    monkeypatch.setenv("BRGCN_DATA", str(shared_data))
+    monkeypatch.chdir(tmp_path)
+    bond = "<http://dl-learner.org/carcinogenesis#new> <http://dl-learner.org/carcinogenesis#hasAtom>"
+    (tmp_path / "new.nt").write_text(f"{bond} <http://dl-learner.org/carcinogenesis#d1_1> .\n")
+    tour = [line for line in COMMANDS if "graph.nt.gz" not in line]
+    assert len(tour) >= 9
+    for line in tour:
+        words = shlex.split(line)[1:]
+        if words[0] == "train" and "--resume" not in words:
+            words = ["1" if before == "--runs" else word for before, word in zip(["", *words], words, strict=False)]
+            words += ["--epochs", "1"]
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        assert not stopped.value.code, (line, capsys.readouterr().err)
 
 
 def test_what_it_names_is_there() -> None:

@@ -55,7 +55,7 @@ def test_list_as_json_tells_everything(tmp_path: Path) -> None:
     assert one["local"] == str(tmp_path / "mutag")
 
 
-@pytest.mark.parametrize("arguments", [["list", "aifb"], ["list", "--verbose"]])
+@pytest.mark.parametrize("arguments", [["list", "aifb"], ["list"]])
 def test_list_in_full(arguments: list[str]) -> None:
     text = runner.invoke(data_app, arguments).stdout
     for part in (

@@ -76,6 +76,21 @@ def test_show_config_lists_every_setting_and_can_be_read_back(tmp_path: Path, ca
     assert yaml.safe_load(paper)["epochs"] == 90
 
 
+def test_the_model_is_named_once_and_changes_are_recorded(toy: Path, tmp_path: Path, capsys) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text("model: rgcn\nhidden: 8\n")
+    code, _, error = run(capsys, "train", str(toy), "--model", "brgcn", "--config", str(config))
+    assert code == 1
+    assert "two models were named: brgcn and rgcn" in error
+    arguments = ["train", str(toy), "--config", str(config), "--epochs", "2", "--out", str(tmp_path / "r"), "--json"]
+    result = json.loads(run(capsys, *arguments)[1])
+    assert result["model"] == "rgcn"
+    assert result["changed_settings"] == {"hidden": 8, "epochs": 2}
+    code, _, error = run(capsys, "train", "mutag", "--preset", "paper", "--set", "model=rgcn", "--show-config")
+    assert code == 1
+    assert "no settings for rgcn" in error
+
+
 def test_evaluate(trained: Path, capsys) -> None:
     code, text, _ = run(capsys, "evaluate", str(trained), "--json")
     assert code == 0

@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from brgcn.data import load_dataset
+from brgcn.errors import RunError
 from brgcn.experiments.tables import keep, page
 from brgcn.tasks import NodeSettings, train_runs
 
@@ -20,4 +23,9 @@ def test_a_run_is_kept_with_what_it_was_made_with(toy: Path, tmp_path: Path) -> 
     assert kept["seeds"] == [4, 5]
     assert kept["result"] == folder.result
     assert {"commit", "device", "packages", "command"} <= set(kept["environment"])
+    changed = train_runs(
+        load_dataset(toy), NodeSettings(epochs=2), tmp_path / "changed", changed_settings={"epochs": 2}
+    )
+    with pytest.raises(RunError, match=r"settings of the preset were changed \(epochs\)"):
+        keep(changed, tmp_path / "results")
     assert f"{100 * folder.result['test_accuracy']['mean']:.2f}" in page(tmp_path / "results")

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from brgcn.config import build
@@ -50,6 +51,7 @@ def test_a_run_folder_holds_everything(toy: Path, tmp_path: Path) -> None:
         "timings.jsonl",
         "runs",
         "result.json",
+        ".lock",
     }
     result = folder.result
     assert [run["seed"] for run in result["runs"]] == [3, 4, 5]
@@ -153,6 +155,61 @@ def test_killed_ten_times_and_resumed(toy: Path, tmp_path: Path) -> None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def test_one_writer_at_a_time(toy: Path, tmp_path: Path) -> None:
+    data = load_dataset(toy)
+
+    def second_writer(run: int, record: dict) -> None:
+        with pytest.raises(RunError, match="another process is training here"):
+            continue_runs(RunFolder.open(tmp_path / "run"))
+
+    train_runs(data, NodeSettings(epochs=2), tmp_path / "run", listener=second_writer)
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
+    continue_runs(RunFolder.open(tmp_path / "run"))  # the lock is gone
+
+
+def test_a_resumed_run_takes_the_threads_of_the_first(toy: Path, tmp_path: Path) -> None:
+    seen = []
+
+    def listener(run: int, record: dict) -> None:
+        seen.append(torch.get_num_threads())
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(KeyboardInterrupt):
+            train_runs(load_dataset(toy), NodeSettings(epochs=2), tmp_path / "run", listener=listener)
+        torch.set_num_threads(1)
+        continue_runs(RunFolder.open(tmp_path / "run"), listener=listener)
+        assert set(seen) == {2}
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_folder_appears_whole_or_not_at_all(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = train(toy, tmp_path / "run", runs=1)
+    result = old.result
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("brgcn.tasks.run_folder.write_labels", fail)
+    for name in ("run", "new"):
+        with pytest.raises(KeyboardInterrupt):
+            train_runs(load_dataset(toy), NodeSettings(), tmp_path / name, overwrite=True)
+    assert RunFolder.open(tmp_path / "run").result == result  # the old one is still there
+    assert not (tmp_path / "new").exists()
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_without_test_labels_the_key_is_there(toy: Path, tmp_path: Path) -> None:
+    data = load_dataset(toy / "graph.nt", labels=toy / "trainingSet.tsv")
+    folder = train_runs(data, NodeSettings(epochs=1), tmp_path / "run")
+    assert folder.result["test_accuracy"] == {"mean": None, "std": None, "sem": None, "n": 0}
 
 
 def test_folders_that_cannot_be_used(toy: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from brgcn.cli.console import warn
 from brgcn.cli.inputs import (
     Columns,
     DataDir,
@@ -37,10 +38,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 def list_command(
     name: Annotated[str | None, typer.Argument(help="Show this one in full.", show_default=False)] = None,
     as_json: AsJson = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that is known.")] = False,
+    brief: Annotated[bool, typer.Option("--short", help="The table alone.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """List the data sets of the catalogue: sizes, sources, licence, citation.
+    """List the data sets of the catalogue: counts, columns, removed relations, sources, sha256, licence, citation.
 
     \b
     Example:
@@ -53,10 +54,11 @@ def list_command(
     if as_json:
         facts = [_entry_facts(entry, folders[entry.name]) for entry in chosen]
         typer.echo(json.dumps(facts if name is None else facts[0], indent=2, ensure_ascii=False))
-    elif verbose or name is not None:
+        return
+    if not brief:
         for entry in chosen:
             print_out(entry_view(entry, folders[entry.name]))
-    else:
+    if name is None or brief:  # last, so that it stands above the prompt
         print_out(catalogue_table(chosen, folders))
 
 
@@ -96,7 +98,7 @@ def inspect_command(
     Example:
       brgcn data inspect graph.nt.gz --labels train.tsv --test-labels test.tsv
     """
-    from brgcn.cli.data_views import print_out, print_warnings, report_view
+    from brgcn.cli.data_views import print_out, report_view
     from brgcn.data.inspect import inspect_dataset
 
     dataset = read_dataset(
@@ -118,7 +120,7 @@ def inspect_command(
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     else:
         print_out(report_view(report))
-    print_warnings(report["warnings"])
+    warn(report["warnings"])
 
 
 def _entry(name: str) -> Entry:

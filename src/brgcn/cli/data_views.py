@@ -24,16 +24,9 @@ def print_out(view: RenderableType) -> None:
     console.print(view)
 
 
-def print_warnings(warnings: Iterable[str]) -> None:
-    """To standard error."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
-    for warning in warnings:
-        console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
-
-
 def catalogue_table(entries: Iterable[Entry], folders: Mapping[str, Path | None]) -> RenderableType:
     """One row per data set."""
-    table = Table(caption="brgcn data list NAME shows columns, sources, licence and citation", caption_justify="left")
+    table = Table(caption="brgcn data list NAME shows everything about one of them", caption_justify="left")
     for column in ("name", "task"):
         table.add_column(column, no_wrap=True)
     for column in ("nodes", "relations", "edges", "labels", "classes"):

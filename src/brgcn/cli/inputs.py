@@ -64,13 +64,13 @@ def read_dataset(
         node_column=node_column,
         label_column=label_column,
         drop_relations=tuple(drop_relation or ()),
-        columns=_columns(columns),
+        columns=parse_columns(columns),
         data_dir=data_dir,
         progress=True,
     )
 
 
-def _columns(text: str | None) -> list[str | int] | None:
+def parse_columns(text: str | None) -> tuple[str | int, str | int, str | int] | None:
     """``"0,2,1"`` or ``"from,kind,to"``."""
     if text is None:
         return None
@@ -78,4 +78,5 @@ def _columns(text: str | None) -> list[str | int] | None:
     if len(parts) != 3 or not all(parts):
         message = f"--columns {text!r} does not name three columns"
         raise DataError(message, remedy="For example --columns head,relation,tail or --columns 0,1,2")
-    return [int(part) if part.isdigit() else part for part in parts]
+    head, relation, tail = (int(part) if part.isdigit() else part for part in parts)
+    return head, relation, tail

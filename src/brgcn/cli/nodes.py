@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shlex
 import time
 from collections.abc import Iterator
@@ -44,7 +45,12 @@ def train(
             help="A name from `brgcn data list`, a folder, or an RDF file or table of triples.", show_default=False
         ),
     ] = None,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="brgcn, brgcn-node, brgcn-relation or rgcn.")] = "brgcn",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="brgcn (the default), brgcn-node, brgcn-relation or rgcn.", show_default=False
+        ),
+    ] = None,
     preset: Annotated[
         str, typer.Option(metavar="PRESET", help="default, or paper: the settings of the paper's appendix.")
     ] = "default",
@@ -98,10 +104,11 @@ def train(
     from brgcn.experiments.presets import node_settings
 
     entry = catalogue.find(dataset) if dataset else None
-    chosen = node_settings(model, entry.name if entry else "data of your own", preset)
-    if config is not None:
-        chosen = update(chosen, read_yaml(config), str(config))
-    chosen = update(chosen, parse_assignments(settings or []), "--set")
+    changes = read_yaml(config) if config is not None else {}
+    given = parse_assignments(settings or [])
+    model = _one_model(model, given.get("model"), changes.get("model"))
+    base = node_settings(model, entry.name if entry else "data of your own", preset)
+    chosen = update(update(base, changes, str(config)), given, "--set")
     if epochs is not None:
         chosen = update(chosen, {"epochs": epochs}, "--epochs")
     if show_config:
@@ -146,12 +153,28 @@ def train(
                 runs=runs,
                 seed=seed,
                 preset=preset,
+                changed_settings=_differences(base, chosen),
                 device=place,
                 overwrite=overwrite,
                 checkpoint_seconds=checkpoint_every,
                 listener=bar.update,
             )
     _show(folder, figure, as_json)
+
+
+def _one_model(*named: Any) -> str:
+    """The model that the option, --set and the config agree on; the preset depends on it."""
+    names = list(dict.fromkeys(str(name) for name in named if name is not None))
+    if len(names) > 1:
+        raise BrgcnError(
+            f"two models were named: {' and '.join(names)}", remedy="Name one, with --model or in the config."
+        )
+    return names[0] if names else "brgcn"
+
+
+def _differences(base: NodeSettings, chosen: NodeSettings) -> dict[str, Any]:
+    before = dataclasses.asdict(base)
+    return {name: value for name, value in dataclasses.asdict(chosen).items() if value != before[name]}
 
 
 def _refuse_beside_resume(context: typer.Context, dataset: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
+from brgcn.cli.inputs import Columns, parse_columns
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `brgcn train` wrote.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -56,6 +57,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    columns: Columns = None,
     run: Annotated[
         int | None, typer.Option(metavar="N", help="Use this run; else the mean over all.", show_default=False)
     ] = None,
@@ -73,13 +75,15 @@ def predict(
     """
     from brgcn.cli.views import prediction_lines
     from brgcn.tasks import RunFolder, predict_nodes
-    from brgcn.tasks.run_folder import write_table
+    from brgcn.tasks.run_files import table_line, write_table
 
     names = list(node or [])
     if nodes is not None:
         names += _lines(nodes)
     given = node is not None or nodes is not None
-    predictions = predict_nodes(RunFolder.open(folder), names if given else None, triples=triples, run=run)
+    wanted = names if given else None
+    opened = RunFolder.open(folder)
+    predictions = predict_nodes(opened, wanted, triples=triples, columns=parse_columns(columns), run=run)
     warn(predictions.warnings)
     header, rows = prediction_lines(predictions)
     if out is not None:
@@ -88,9 +92,8 @@ def predict(
     elif as_json:
         print_json(predictions.rows())
     else:
-        typer.echo("\t".join(header))
-        for row in rows:
-            typer.echo("\t".join(row))
+        for cells in (header, *rows):
+            typer.echo(table_line(cells))
 
 
 def explain(
@@ -110,7 +113,7 @@ def explain(
     Example:
       brgcn explain runs/mutag --node http://dl-learner.org/carcinogenesis#d1
     """
-    from brgcn.cli.views import relation_table
+    from brgcn.cli.views import node_table, relation_table
     from brgcn.explain import explain_run
     from brgcn.tasks import RunFolder
 
@@ -118,7 +121,9 @@ def explain(
     if as_json:
         print_json(explanation.to_json())
         return
-    stdout().print(relation_table(explanation))
+    if explanation.relations:
+        stdout().print(relation_table(explanation))
+    stdout().print(node_table(explanation.node))
     say(f"figure      {explanation.figure}")
 
 

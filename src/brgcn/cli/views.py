@@ -10,6 +10,7 @@ from brgcn.explain.names import short_name
 
 if TYPE_CHECKING:
     from brgcn.explain import Explanation
+    from brgcn.explain.explanation import NodeExplanation
     from brgcn.tasks.use import Predictions
 
 
@@ -79,6 +80,21 @@ def prediction_lines(predictions: Predictions) -> tuple[list[str], list[list[str
         for row in predictions.rows()
     ]
     return header, rows
+
+
+def node_table(node: NodeExplanation) -> Table:
+    """What one node looks at, its strongest neighbours beside each relation."""
+    title = f"{node.name}: predicted {short_name(node.predicted)} ({percent(node.probability, 0)} %)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("relation")
+    table.add_column("attention %", justify="right")
+    table.add_column("strongest neighbours (attention inside the relation %)")
+    for row in node.relations:
+        shown = [f"{short_name(n.name, 30)} {percent(n.attention, 0)}" for n in row.neighbours[:3]]
+        more = len(row.neighbours) - len(shown)
+        neighbours = ", ".join(shown) + (f", {more} more" if more else "")
+        table.add_row(short_name(row.name), percent(row.attention, 1), neighbours)
+    return table
 
 
 def relation_table(explanation: Explanation) -> Table:

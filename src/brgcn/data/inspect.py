@@ -17,7 +17,6 @@ from brgcn.graph import RelationalGraph
 
 _TOP_RELATIONS = 20
 _FLOAT_BYTES = 4
-_HIDDEN = 16
 
 
 def inspect_dataset(dataset: Dataset, *, entry: Entry | None = None) -> dict[str, Any]:
@@ -109,22 +108,26 @@ def distribution(values: Tensor) -> dict[str, Any]:
     }
 
 
-def training_memory(num_nodes: int, num_edges: int, num_pairs: int) -> dict[str, Any]:
-    """An estimate of the bytes that full-graph training takes.
+def training_memory(
+    num_nodes: int, num_edges: int, num_pairs: int, hidden: int = 16, bases: int = 10
+) -> dict[str, Any]:
+    """An estimate of the bytes that full-graph training takes; the defaults are those of the preset ``default``.
 
     All numbers are those of the graph with inverse relations, in which there are as many distinct (relation, source) as
-    pairs. The featureless first layer has a row of query, key and value (3 x 16) and one attention weight for each
-    (relation, source), one attention weight for each pair, and 16 root weights for each node.
+    pairs. The featureless first layer has one attention weight for each (relation, source) and each pair, and a table
+    of values: with bases one of ``bases * hidden`` per node, without them query, key and value per (relation, source).
     """
-    parameters = (3 * _HIDDEN + 1) * num_pairs + num_pairs + _HIDDEN * num_nodes
-    activations = (3 * _HIDDEN + 4) * (num_edges + num_pairs)
+    width = bases * hidden if bases else 3 * hidden  # what an edge brings along
+    parameters = 2 * num_pairs + width * (num_nodes if bases else num_pairs)
+    activations = 2 * width * num_edges + (width + 3 * hidden + 4) * num_pairs
+    layers = f"{bases} bases" if bases else "no bases"
     return {
         "bytes": _FLOAT_BYTES * (4 * parameters + activations),
         "parameter_bytes": _FLOAT_BYTES * 4 * parameters,
         "activation_bytes": _FLOAT_BYTES * activations,
-        "assumes": f"BR-GCN with two layers, {_HIDDEN} hidden channels, no node features, inverse relations, float32, "
-        "Adam (weights, gradient, two moments), the whole graph; training cuts the graph to what reaches the labelled "
-        "nodes, so it often takes less",
+        "assumes": f"BR-GCN with two layers, {hidden} hidden channels, {layers}, no node features, inverse relations, "
+        "float32, Adam (weights, gradient, two moments), the whole graph; training cuts the graph to what reaches the "
+        "labelled nodes, so it often takes less",
     }
 
 

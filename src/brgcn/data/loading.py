@@ -157,15 +157,13 @@ def _with_own_labels(inputs: Inputs, labels: str | Path | None, test_labels: str
 
 
 def _unknown_name(name: str) -> DataError:
-    import difflib
-
     from brgcn.data import catalogue
 
-    known = list(catalogue.names())
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    near = catalogue.nearest(name)
     return DataError(
-        f"there is no data set, file or folder {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-        remedy=f"Known data sets: {', '.join(known)}. Or give the path of a folder, an RDF file or a table of triples.",
+        f"there is no data set, file or folder {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        remedy=f"Known data sets: {', '.join(catalogue.names())}. Or give the path of a folder, an RDF file or a table "
+        "of triples.",
     )
 
 

@@ -23,7 +23,7 @@ from brgcn.data import load_dataset
 from brgcn.tasks.cross_validation import cross_validate
 from brgcn.tasks.device import pick_device
 from brgcn.tasks.environment import environment
-from brgcn.tasks.run_folder import write_json
+from brgcn.tasks.run_files import write_json
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import prepare_graph
 

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from brgcn.tasks.run_folder import RunFolder, write_json, write_text
+from brgcn.errors import RunError
+from brgcn.tasks.run_files import write_json, write_text
+from brgcn.tasks.run_folder import RunFolder
 
 RESULTS, PAGE = Path("results") / "nodes", Path("docs") / "results.md"
 # Test accuracy in percent as the paper prints it (its table 2); its error bars are smaller than ten runs allow.
@@ -40,6 +42,9 @@ run with the same ones, so this table does not compare them fairly yet.
 def keep(folder: RunFolder, results: Path = RESULTS) -> Path:
     """Store the result of a finished run folder with what it was made with."""
     result, facts = folder.result, folder.facts
+    if facts.get("changed_settings"):
+        changed = ", ".join(facts["changed_settings"])
+        raise RunError(f"not kept: settings of the preset were changed ({changed})", where=str(folder.path))
     environment = json.loads((folder.path / "environment.json").read_text(encoding="utf-8"))
     path = results / f"{facts['dataset']}-{facts['model']}-{facts['preset']}.json"
     write_json(path, {"result": result, "seeds": folder.seeds, "environment": environment})

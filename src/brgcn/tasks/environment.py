@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from importlib import metadata
@@ -25,8 +26,13 @@ def environment(device: torch.device) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "command": " ".join(["brgcn", *sys.argv[1:]]) if Path(sys.argv[0]).name == "brgcn" else None,
+        "command": shlex.join(["brgcn", *sys.argv[1:]]) if _is_command_line() else None,
     }
+
+
+def _is_command_line() -> bool:
+    called = Path(sys.argv[0])
+    return called.stem == "brgcn" or called.parts[-2:] == ("brgcn", "__main__.py")
 
 
 def _version(package: str) -> str | None:

@@ -16,12 +16,14 @@ from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
-from brgcn.tasks.device import pick_device
+from brgcn.tasks.device import pick_device, threads
+from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
 
+_FACTS_OF_RESULT = ("task", "dataset", "model", "preset", "changed_settings", "fingerprint")
 Listener = Callable[[int, dict[str, Any]], None]  # called with the run and each epoch's record
 
 
@@ -33,12 +35,16 @@ def train_runs(
     runs: int = 1,
     seed: int = 0,
     preset: str = "default",
+    changed_settings: dict[str, Any] | None = None,
     device: torch.device | str = "cpu",
     overwrite: bool = False,
     checkpoint_seconds: float = 10.0,
     listener: Listener | None = None,
 ) -> RunFolder:
-    """Train ``runs`` models with the seeds seed, seed + 1, .. and leave them in the folder ``out``."""
+    """Train ``runs`` models with the seeds seed, seed + 1, .. and leave them in the folder ``out``.
+
+    ``preset`` and ``changed_settings`` are for the record: where the settings came from, and what of it was changed.
+    """
     check_trainable(dataset)
     if runs < 1:
         raise DataError(f"the number of runs must be at least 1, not {runs}")
@@ -46,7 +52,16 @@ def train_runs(
         raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
     device = torch.device(device)
     seeds = range(seed, seed + runs)
-    folder = RunFolder.create(out, dataset, settings, preset=preset, seeds=seeds, device=device, overwrite=overwrite)
+    folder = RunFolder.create(
+        out,
+        dataset,
+        settings,
+        preset=preset,
+        seeds=seeds,
+        device=device,
+        changed_settings=changed_settings,
+        overwrite=overwrite,
+    )
     return continue_runs(folder, checkpoint_seconds=checkpoint_seconds, listener=listener)
 
 
@@ -58,9 +73,16 @@ def continue_runs(
     listener: Listener | None = None,
 ) -> RunFolder:
     """Go on from the folder's checkpoint; nothing is done where training is finished."""
-    folder.remove_leftovers()
-    if folder.finished:
-        return folder
+    with only_writer(folder.path), threads(folder.facts["threads"]):
+        folder.remove_leftovers()
+        if not folder.finished:
+            _continue(folder, device, checkpoint_seconds, listener)
+    return folder
+
+
+def _continue(
+    folder: RunFolder, device: torch.device | str | None, checkpoint_seconds: float, listener: Listener | None
+) -> None:
     device = pick_device(folder.facts["device"]) if device is None else torch.device(device)
     graph = prepare_graph(folder.named_graph.graph, folder.settings)
     train = folder.splits["train"]
@@ -90,7 +112,6 @@ def continue_runs(
         folder.write_checkpoint(run + 1, None)
         progress = None
     folder.finish(summarise(folder))
-    return folder
 
 
 def _train_one(
@@ -150,8 +171,9 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
             row[f"{split}_accuracy"] = outcome[split]["accuracy"]
             row[f"{split}_macro_f1"] = outcome[split]["macro_f1"]
         runs.append({**row, "epochs": outcome["epochs"], "seconds_per_epoch": seconds.get(number)})
-    result: dict[str, Any] = {key: folder.facts[key] for key in ("task", "dataset", "model", "preset", "fingerprint")}
+    result: dict[str, Any] = {key: folder.facts[key] for key in _FACTS_OF_RESULT}
     result["runs"] = runs
+    result["test_accuracy"] = summary([])  # stays so without test labels: scripts may rely on the key
     for split in folder.splits:
         for measure in ("accuracy", "macro_f1"):
             result[f"{split}_{measure}"] = summary([row[f"{split}_{measure}"] for row in runs])

@@ -13,12 +13,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,12 +26,22 @@ from torch import Tensor
 
 from brgcn.config import build, read_yaml, to_yaml
 from brgcn.data import Dataset, NamedGraph, NodeSplit
-from brgcn.data.files import atomic_write
 from brgcn.data.named_graph import read_tensors, write_tensors
-from brgcn.errors import BrgcnError, DataError, RunError
+from brgcn.errors import RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
 from brgcn.tasks.environment import environment
+from brgcn.tasks.run_files import (
+    DAMAGED,
+    damage_of,
+    file_size,
+    read_json,
+    read_labels,
+    write_json,
+    write_labels,
+    write_table,
+    write_text,
+)
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import build_model
 
@@ -42,9 +49,9 @@ FORMAT = 1
 _FACTS = {
     **dict.fromkeys(("task", "dataset", "model", "preset", "fingerprint", "device"), str),
     **dict.fromkeys(("seeds", "classes"), list),
+    "threads": int,
 }
 _BEFORE_IT_BEGINS = {"settings.yaml", "environment.json", "graph.safetensors", "labels.tsv"}
-_DAMAGED = "The run folder is damaged, or another version of brgcn wrote it; train again."
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,11 @@ class RunFolder:
         preset: str,
         seeds: Sequence[int],
         device: torch.device,
+        changed_settings: dict[str, Any] | None = None,
         overwrite: bool = False,
     ) -> RunFolder:
+        """Build the folder beside its place and move it there: it appears whole or not at all."""
         check_free(path, overwrite=overwrite)
-        if path.exists() and any(path.iterdir()):
-            shutil.rmtree(path)
-        path.mkdir(parents=True, exist_ok=True)
         facts: dict[str, Any] = {
             "format": FORMAT,
             "task": "nodes",
@@ -78,19 +84,29 @@ class RunFolder:
             "fingerprint": dataset.fingerprint,
             "model": settings.model,
             "preset": preset,
+            "changed_settings": changed_settings or {},
             "seeds": list(seeds),
             "device": str(device),
+            "threads": torch.get_num_threads(),
             "classes": list(dataset.label_names),
         }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            write_text(path / "settings.yaml", to_yaml(settings))
-            write_json(path / "environment.json", environment(device))
-            dataset.named_graph.save(path / "graph.safetensors")
-            _write_labels(path / "labels.tsv", dataset)
-            write_json(path / "run.json", facts)
-        except BaseException:  # a full disk, an interruption: nothing is left that never began
-            shutil.rmtree(path, ignore_errors=True)
+            beside.mkdir()
+            write_text(beside / "settings.yaml", to_yaml(settings))
+            write_json(beside / "environment.json", environment(device))
+            dataset.named_graph.save(beside / "graph.safetensors")
+            write_labels(beside / "labels.tsv", dataset)
+            write_json(beside / "run.json", facts)
+            if path.exists():
+                shutil.rmtree(path)
+            beside.rename(path)
+        except OSError as error:
+            error.filename, error.filename2 = str(path), None  # the place that was asked for, not the one beside it
             raise
+        finally:  # a full disk, an interruption: nothing is left that never began
+            shutil.rmtree(beside, ignore_errors=True)
         return cls(path, facts)
 
     @classmethod
@@ -102,7 +118,7 @@ class RunFolder:
             message = "training was stopped before it began" if started else "this is not a run folder"
             remedy = "Remove it and train again." if started else "Give a folder that brgcn train wrote."
             raise RunError(message, where=str(path), remedy=remedy)
-        facts = _read_json(path / "run.json")
+        facts = read_json(path / "run.json")
         if "format" not in facts:
             remedy = "Give a folder that brgcn train wrote."
             raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=remedy)
@@ -112,31 +128,33 @@ class RunFolder:
         for name, kind in _FACTS.items():
             if not isinstance(facts.get(name), kind):
                 message = f"{name!r} is missing or not what it should be"
-                raise RunError(message, where=str(path / "run.json"), remedy=_DAMAGED)
+                raise RunError(message, where=str(path / "run.json"), remedy=DAMAGED)
         return cls(path, facts)
 
     def remove_leftovers(self) -> None:
         """What a killed writer left beside its target; for the one who goes on writing, not for readers."""
         for leftover in self.path.rglob(".*.part"):
             leftover.unlink(missing_ok=True)
+        if self.finished:
+            (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
 
     # ------------------------------------------------------------------ what was given
 
     @cached_property
     def settings(self) -> NodeSettings:
         path = self.path / "settings.yaml"
-        with _damage_of(path):
+        with damage_of(path):
             return build(NodeSettings, read_yaml(path), str(path))
 
     @cached_property
     def named_graph(self) -> NamedGraph:
         path = self.path / "graph.safetensors"
-        with _damage_of(path):
+        with damage_of(path):
             return NamedGraph.load(path)
 
     @cached_property
     def splits(self) -> dict[str, NodeSplit]:
-        return _read_labels(self.path / "labels.tsv", self.classes, self.named_graph.graph.num_nodes)
+        return read_labels(self.path / "labels.tsv", self.classes, self.named_graph.graph.num_nodes)
 
     @property
     def classes(self) -> list[str]:
@@ -157,13 +175,13 @@ class RunFolder:
         if not self.finished:
             remedy = f"Finish it with brgcn train --resume {self.path}"
             raise RunError("training is not finished", where=str(self.path), remedy=remedy)
-        return _read_json(self.path / "result.json")
+        return read_json(self.path / "result.json")
 
     def run_path(self, run: int) -> Path:
         return self.path / "runs" / f"{run:02d}"
 
     def report(self, run: int) -> dict[str, Any]:
-        return _read_json(self.run_path(run) / "report.json")
+        return read_json(self.run_path(run) / "report.json")
 
     def finished_runs(self) -> list[int]:
         return [run for run in range(len(self.seeds)) if (self.run_path(run) / "report.json").exists()]
@@ -184,14 +202,14 @@ class RunFolder:
             remedy = f"Finished runs: {', '.join(map(str, finished))}."
             raise RunError(message, where=str(self.path), remedy=remedy)
         path = self.run_path(run) / "weights.safetensors"
-        with _damage_of(path):
+        with damage_of(path):
             weights, _ = read_tensors(path, "weights")
         model = build_model(graph, len(self.classes), self.settings, self.seeds[run])
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
             message = "the weights do not fit the graph and the settings of the folder"
-            raise RunError(message, where=str(path), remedy=_DAMAGED) from error
+            raise RunError(message, where=str(path), remedy=DAMAGED) from error
         return model.eval()
 
     def write_run(
@@ -213,7 +231,7 @@ class RunFolder:
     def write_checkpoint(self, run: int, state: tuple[dict[str, Tensor], dict[str, Any]] | None) -> None:
         """``state`` of the trainer, or None between two runs. The sizes of the logs say what belongs to it."""
         tensors, progress = state if state is not None else ({}, None)
-        sizes = {name: _size(self.path / name) for name in ("metrics.jsonl", "timings.jsonl")}
+        sizes = {name: file_size(self.path / name) for name in ("metrics.jsonl", "timings.jsonl")}
         facts = {"run": run, "progress": progress, "sizes": sizes}
         write_tensors(self.path / "checkpoint.safetensors", "checkpoint", tensors, facts)
 
@@ -224,7 +242,7 @@ class RunFolder:
         tensors: dict[str, Tensor] = {}
         sizes = {"metrics.jsonl": 0, "timings.jsonl": 0}
         if path.exists():
-            with _damage_of(path, f"Remove it; brgcn train --resume {self.path} then begins anew."):
+            with damage_of(path, f"Remove it; brgcn train --resume {self.path} then begins anew."):
                 tensors, facts = read_tensors(path, "checkpoint")
                 run, progress, sizes = facts["run"], facts["progress"], facts["sizes"]
         for name, size in sizes.items():
@@ -260,82 +278,3 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
         resume = f"Continue it with --resume {path}, choose another --out" if "run.json" in inside else elsewhere
         remedy = f"{resume}, or replace it with --overwrite." if replaceable else f"{resume}."
         raise RunError("the folder exists already", where=where, remedy=remedy)
-
-
-@contextlib.contextmanager
-def _damage_of(path: Path, remedy: str = _DAMAGED) -> Iterator[None]:
-    """Whatever is wrong with a file of the folder: nobody gave that file, so another remedy fits."""
-    try:
-        yield
-    except BrgcnError as error:
-        raise RunError(error.message, where=error.where or str(path), remedy=remedy) from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError("the file does not hold what it should", where=str(path), remedy=remedy) from error
-
-
-# ---------------------------------------------------------------------- small files
-
-
-def write_text(path: Path, text: str) -> None:
-    with atomic_write(path) as beside:
-        beside.write_text(text, encoding="utf-8")
-
-
-def write_json(path: Path, content: Any) -> None:
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with atomic_write(path) as beside, beside.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, dialect="excel-tab", lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    with _damage_of(path):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise DataError("the file is missing from the run folder") from None
-        except OSError as error:
-            raise DataError(f"the file cannot be read ({error.strerror})") from None
-        except ValueError as error:
-            raise DataError(f"not valid JSON ({error})") from None
-        if not isinstance(content, dict):
-            raise TypeError
-    return content
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _write_labels(path: Path, dataset: Dataset) -> None:
-    def rows() -> Iterable[Sequence[Any]]:
-        for split, part in dataset.splits.items():
-            for node, label in zip(part.nodes.tolist(), part.labels.tolist(), strict=True):
-                yield node, dataset.node_names[node], split, dataset.label_names[label]
-
-    write_table(path, ["id", "node", "split", "label"], rows())
-
-
-def _read_labels(path: Path, classes: Sequence[str], num_nodes: int) -> dict[str, NodeSplit]:
-    place = {name: number for number, name in enumerate(classes)}
-    nodes: dict[str, list[int]] = {}
-    labels: dict[str, list[int]] = {}
-    line = 0
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(stream, dialect="excel-tab")
-            for row in reader:
-                line = reader.line_num
-                nodes.setdefault(row["split"], []).append(range(num_nodes)[int(row["id"])])
-                labels.setdefault(row["split"], []).append(place[row["label"]])
-        nodes["train"]  # there is no training without it
-    except OSError as error:
-        raise RunError(f"the file cannot be read ({error.strerror})", where=str(path), remedy=_DAMAGED) from error
-    except (LookupError, TypeError, ValueError, csv.Error) as error:
-        where = f"{path}, line {line}" if line else str(path)
-        raise RunError("the labels are damaged or cut short", where=where, remedy=_DAMAGED) from error
-    return {split: NodeSplit(torch.tensor(nodes[split]), torch.tensor(labels[split])) for split in nodes}

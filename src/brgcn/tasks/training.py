@@ -1,7 +1,8 @@
 """One training run of a node classifier: phases, epochs, early stopping, and a state that can be saved and continued.
 
-A run is a pure function of (graph, labels, settings, seed): every epoch's dropout is derived from the seed and the
-epoch's number, so a run continued from a saved state goes on exactly as if it had never stopped.
+On the CPU a run is a pure function of (graph, labels, settings, seed, number of threads): every epoch's dropout is
+derived from the seed and the epoch's number, so a run continued from a saved state goes on exactly as if it had never
+stopped.
 """
 
 from __future__ import annotations

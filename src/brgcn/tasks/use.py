@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from brgcn.data import NamedGraph, extend
+from brgcn.data.triples import Columns
 from brgcn.errors import DataError
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.node_runs import probabilities
@@ -64,6 +65,7 @@ def predict_nodes(
     names: Sequence[str] | None = None,
     *,
     triples: Path | None = None,
+    columns: Columns | None = None,
     run: int | None = None,
 ) -> Predictions:
     """Classify the named nodes, or all of them; with ``triples`` of nodes that came after training, those nodes.
@@ -76,7 +78,7 @@ def predict_nodes(
     graph = prepare_graph(named.graph, settings)
     grown = graph
     if triples is not None:
-        extension = extend(named, triples)
+        extension = extend(named, triples, columns=columns)
         named, warnings, new_nodes = extension.named_graph, extension.warnings, extension.new_nodes
         if names is None and not new_nodes.numel():
             raise DataError(
