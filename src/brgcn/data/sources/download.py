@@ -178,12 +178,16 @@ def _part_file(target: Path, *, keep: bool) -> Iterator[BufferedRandom]:
     A second process that downloads the same file at the same time gets a part of its own.
     """
     path = target.with_name(target.name + ".part")
-    part = path.open("r+b" if keep and path.exists() else "w+b") if not _is_locked(path) else None
-    if part is None:
+    part = _open_or_create(path)
+    # Opened first and locked then, so that two who come at once cannot both have it; and the other one may just have
+    # renamed it to its place.
+    if not (_lock(part) and path.exists() and os.path.samestat(os.fstat(part.fileno()), path.stat())):
+        part.close()
         path = target.with_name(f"{target.name}.{os.getpid()}.part")
-        part = path.open("w+b")
+        part = _open_or_create(path)
         keep = False
-    _lock(part)
+    if not keep:
+        part.truncate(0)
     try:
         part.seek(0, os.SEEK_END)
         yield part
@@ -198,11 +202,8 @@ def _part_file(target: Path, *, keep: bool) -> Iterator[BufferedRandom]:
             part.close()
 
 
-def _is_locked(path: Path) -> bool:
-    if not path.exists():
-        return False
-    with path.open("r+b") as file:
-        return not _lock(file)
+def _open_or_create(path: Path) -> BufferedRandom:
+    return open(path, "r+b", opener=lambda name, flags: os.open(name, flags | os.O_CREAT, 0o666))
 
 
 def _lock(file: BufferedRandom) -> bool:
