@@ -110,7 +110,7 @@ def test_distribution() -> None:
 def test_memory_estimate_is_the_stated_sum() -> None:
     estimate = training_memory(num_nodes=7, num_edges=100, num_pairs=30)
     assert estimate["parameter_bytes"] == 4 * 4 * (30 + 30 + 160 * 7)
-    assert estimate["activation_bytes"] == 4 * (2 * 160 * 100 + (160 + 3 * 16 + 4) * 30)
+    assert estimate["activation_bytes"] == 4 * (2 * 48 * 100 + (4 * 48 + 4 + 160 + 48) * 30)
     assert estimate["bytes"] == estimate["parameter_bytes"] + estimate["activation_bytes"]
 
 

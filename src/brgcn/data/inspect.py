@@ -117,9 +117,10 @@ def training_memory(
     pairs. The featureless first layer has one attention weight for each (relation, source) and each pair, and a table
     of values: with bases one of ``bases * hidden`` per node, without them query, key and value per (relation, source).
     """
-    width = bases * hidden if bases else 3 * hidden  # what an edge brings along
-    parameters = 2 * num_pairs + width * (num_nodes if bases else num_pairs)
-    activations = 2 * width * num_edges + (width + 3 * hidden + 4) * num_pairs
+    row = 3 * hidden  # query, key and value, which an edge brings along
+    parameters = 2 * num_pairs + (bases * hidden * num_nodes if bases else row * num_pairs)
+    mixing = bases * hidden + row if bases else 0  # per (relation, source)
+    activations = 2 * row * num_edges + (4 * row + 4 + mixing) * num_pairs
     layers = f"{bases} bases" if bases else "no bases"
     return {
         "bytes": _FLOAT_BYTES * (4 * parameters + activations),

@@ -41,7 +41,9 @@ class FeaturelessConv(BiLevelFrame):
         self.num_nodes, self.identity = graph.num_nodes, graph.identity
         rows = source_rows(graph)
         self.edge_row: Tensor
+        self.row_key: Tensor
         self.register_buffer("edge_row", rows.of_edge, persistent=False)
+        self.register_buffer("row_key", rows.key, persistent=False)
         num_rows = rows.key.numel()
         if self.node_slot.has_scores:
             self.attention_target = self.per_head(leading=graph.num_pairs)
@@ -74,25 +76,19 @@ class FeaturelessConv(BiLevelFrame):
     ) -> Tensor | tuple[Tensor, AttentionWeights]:
         """-> [num_targets, out] (heads * out with ``concat``)."""
         self.check_graph(graph)
-        edge_row, pair, node, source = self._places(graph)
+        edge_row, pair, node = self._places(graph)
         scores = None
         if self.node_slot.has_scores:
             target_score = self.lanes(self.attention_target, 1)
             source_score = self.lanes(self.attention_source, 1).index_select(0, edge_row)
             scores = (target_score if pair is None else target_score.index_select(0, pair), source_score)
-        names = self.relation_slot.projections
         if self.num_bases:
-            table = self.lanes(self.basis, 1).flatten(2)  # [N, L, B * out]
-            z, edge_attention = self.node_slot(table, source, scores, graph, seed)
-            mixed = z.unflatten(-1, (self.num_bases, self.out_channels))  # [P, L, B, out]
-            per_pair = self.coefficients().index_select(0, graph.pair_relation)  # [P, L, B, projections]
-            projected = list(torch.einsum("plbo,plbq->qplo", mixed, per_pair).unbind(0))
+            table, edge_row = self._mixed_rows(graph, edge_row)
         else:
-            table = torch.cat(
-                [self.lanes(getattr(self, name), 1) for name in names], dim=-1
-            )  # [M, L, projections * out]
-            z, edge_attention = self.node_slot(table, edge_row, scores, graph, seed)
-            projected = list(z.split(self.out_channels, dim=-1))
+            parts = [self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections]
+            table = torch.cat(parts, dim=-1)  # [M, L, projections * out]
+        z, edge_attention = self.node_slot(table, edge_row, scores, graph, seed)
+        projected = list(z.split(self.out_channels, dim=-1))
         root = self._rows(self.root, node) if self.has_root else None
         own = None
         if self.relation_slot.attends_to_self:
@@ -112,6 +108,7 @@ class FeaturelessConv(BiLevelFrame):
         layer.num_nodes, layer.identity = new.num_nodes, new.identity
         new_rows = source_rows(new)
         layer.register_buffer("edge_row", new_rows.of_edge, persistent=False)
+        layer.register_buffer("row_key", new_rows.key, persistent=False)
         row_place = _places_of(source_rows(old).key, old.num_nodes, new_rows.key, new.num_nodes)
         node_place = torch.arange(old.num_nodes)
         pair_place = _places_of(_pair_key(old), old.num_nodes, _pair_key(new), new.num_nodes)
@@ -130,8 +127,23 @@ class FeaturelessConv(BiLevelFrame):
             layer.register_parameter(name, nn.Parameter(moved))
         return layer.train(self.training)
 
-    def _places(self, graph: RelationalGraph) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor]:
-        """In the layer's graph: the rows of the edges, the pairs, the target nodes, and the sources of the edges."""
+    def _mixed_rows(self, graph: RelationalGraph, edge_row: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows that ``graph`` needs, mixed from the bases [m, L, projections * out], and the one of each edge.
+
+        There are fewer (relation, source) than edges or pairs, so mixing here is cheaper than after the sum.
+        """
+        if graph.origin is None:
+            key, of_edge = self.row_key, edge_row
+        else:
+            used, of_edge = graph.derived("used_rows", lambda part: torch.unique(edge_row, return_inverse=True))
+            key = self.row_key.index_select(0, used)
+        relation = torch.div(key, self.num_nodes, rounding_mode="floor")
+        basis = self.lanes(self.basis, 1).index_select(0, key % self.num_nodes)  # [m, L, B, out]
+        coefficients = self.coefficients().index_select(0, relation)  # [m, L, B, projections]
+        return (coefficients.transpose(-1, -2) @ basis).flatten(2), of_edge
+
+    def _places(self, graph: RelationalGraph) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """In the layer's graph: the rows of the edges, the pairs and the target nodes."""
         origin = graph.origin
         if (graph.identity if origin is None else origin.identity) != self.identity:
             raise SettingsError(
@@ -139,10 +151,10 @@ class FeaturelessConv(BiLevelFrame):
                 remedy="Build it for this graph, or give the nodes features and use BRGCNConv.",
             )
         if origin is None:
-            return self.edge_row, None, None, graph.edge_source
+            return self.edge_row, None, None
         # the same for every layer that was built for the whole graph, so it may be kept with the part
         edge_row = graph.derived("edge_row", lambda part: self.edge_row.index_select(0, origin.edge))
-        return edge_row, origin.pair, origin.node[: graph.num_targets], origin.node.index_select(0, graph.edge_source)
+        return edge_row, origin.pair, origin.node[: graph.num_targets]
 
     def _rows(self, table: Tensor, node: Tensor | None) -> Tensor:
         """[targets, L, out]."""
