@@ -84,11 +84,6 @@ class Entry:
         files = {"train": self.train_file, "valid": self.valid_file, "test": self.test_file}
         return {split: file for split, file in files.items() if file is not None}
 
-    @property
-    def is_standin(self) -> bool:
-        """Not the published data set, and never to be reported as such."""
-        return "-standin" in self.name
-
 
 def names() -> tuple[str, ...]:
     """The names of all entries, in the order of the catalogue."""
