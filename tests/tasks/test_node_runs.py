@@ -15,14 +15,16 @@ from safetensors.torch import load_file
 from brgcn.config import build
 from brgcn.data import load_dataset
 from brgcn.errors import DataError, RunError
+from brgcn.ops.cpu.parallel import thread_count
 from brgcn.tasks import NodeClassifier, NodeSettings, RunFolder, continue_runs, evaluate_runs, train_runs
 
 SETTINGS = {"epochs": 12, "patience": 4, "dropout": 0.2, "bases": 0}
 
 
-def train(toy: Path, out: Path, runs: int = 3, **options) -> RunFolder:
+def train(toy: Path, out: Path, runs: int = 3, together: int | None = None, **options) -> RunFolder:
     data = load_dataset(toy, drop_relations=["http://example.org/favourite"])
-    return train_runs(data, build(NodeSettings, {**SETTINGS, **options}, "test"), out, runs=runs, seed=3)
+    settings = build(NodeSettings, {**SETTINGS, **options}, "test")
+    return train_runs(data, settings, out, runs=runs, seed=3, together=together)
 
 
 def assert_same_outcome(left: Path, right: Path) -> None:
@@ -91,8 +93,9 @@ def test_the_folder_needs_nothing_else(toy: Path, tmp_path: Path) -> None:
     assert evaluate_runs(RunFolder.open(Path(moved)))["test_accuracy"]["n"] == 1
 
 
-def test_interrupted_at_any_epoch_and_continued(toy: Path, tmp_path: Path) -> None:
-    whole = train(toy, tmp_path / "whole", runs=2)
+@pytest.mark.parametrize("together", [1, 2])
+def test_interrupted_at_any_epoch_and_continued(toy: Path, tmp_path: Path, together: int) -> None:
+    whole = train(toy, tmp_path / "whole", runs=3, together=together)
     total = len((whole.path / "metrics.jsonl").read_text().splitlines())
     data = load_dataset(toy, drop_relations=["http://example.org/favourite"])
     settings = build(NodeSettings, SETTINGS, "test")
@@ -111,7 +114,7 @@ def test_interrupted_at_any_epoch_and_continued(toy: Path, tmp_path: Path) -> No
 
         out = tmp_path / f"cut{stop_at}"
         with pytest.raises(Stop):
-            train_runs(data, settings, out, runs=2, seed=3, checkpoint_seconds=0, listener=listener)
+            train_runs(data, settings, out, runs=3, seed=3, checkpoint_seconds=0, together=together, listener=listener)
         folder = RunFolder.open(out)
         assert not folder.finished
         with pytest.raises(RunError, match="not finished"):
@@ -173,7 +176,7 @@ def test_a_resumed_run_takes_the_threads_of_the_first(toy: Path, tmp_path: Path)
     seen = []
 
     def listener(run: int, record: dict) -> None:
-        seen.append(torch.get_num_threads())
+        seen.append(thread_count())
         if len(seen) == 1:
             raise KeyboardInterrupt
 

@@ -9,7 +9,8 @@ from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.cross_validation import cross_validate
 from brgcn.tasks.settings import NodeSettings
-from brgcn.tasks.training import NodeTrainer, build_model, logits, prepare_graph
+from brgcn.tasks.trainer import NodeTrainer
+from brgcn.tasks.training import build_model, logits, prepare_graph
 
 
 def problem(num_nodes: int = 40):
@@ -18,9 +19,13 @@ def problem(num_nodes: int = 40):
     return graph, nodes, (nodes * 7 % 3)
 
 
-def trainer(seed: int = 0, **settings) -> NodeTrainer:
+def trainer(seed: int | list[int] = 0, **settings) -> NodeTrainer:
     graph, nodes, labels = problem()
     return NodeTrainer(graph, nodes, labels, 3, build(NodeSettings, settings, "test"), seed)
+
+
+def records_of(trained: NodeTrainer, run: int = 0) -> list[dict]:
+    return [record for records in trained.epochs() for place, record in records if place == run]
 
 
 @pytest.mark.parametrize("patience", [0, 3])
@@ -28,19 +33,60 @@ def trainer(seed: int = 0, **settings) -> NodeTrainer:
 @pytest.mark.parametrize("model", ["brgcn", "rgcn"])
 def test_continuing_equals_never_stopping(patience, refit, model) -> None:
     options = {"epochs": 8, "patience": patience, "refit": refit, "dropout": 0.3, "model": model}
-    whole = trainer(**options)
+    whole = trainer([0, 5], **options)
     records = list(whole.epochs())
     for stop in range(len(records)):
-        first = trainer(**options)
+        first = trainer([0, 5], **options)
         steps = first.epochs()
         got = [next(steps) for _ in range(stop)]
         tensors_, progress = first.state()
-        second = trainer(**options)
+        second = trainer([0, 5], **options)
         second.restore({name: value.clone() for name, value in tensors_.items()}, progress)
         got += list(second.epochs())
         assert got == records
-        for name, value in whole.model.state_dict().items():
-            assert second.model.state_dict()[name].equal(value), (stop, name)
+        for run in (0, 1):
+            for name, value in whole.trained(run).state_dict().items():
+                assert second.trained(run).state_dict()[name].equal(value), (stop, name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dropout": 0.4, "heads": 2, "bases": 2},
+        {"patience": 3, "bases": 0, "class_weights": True, "self_connection": "relation"},
+        {"patience": 3, "refit": False, "dropout": 0.2},
+        {"model": "rgcn"},
+    ],
+)
+def test_runs_together_are_the_runs_alone(settings) -> None:
+    seeds = [3, 0, 2**40 + 1]
+    wide = trainer(seeds, epochs=12, **settings)
+    together = list(wide.epochs())
+    graph, nodes, _ = problem()
+    for run, seed in enumerate(seeds):
+        alone = trainer(seed, epochs=12, **settings)
+        mine = [record for records in together for place, record in records if place == run]
+        for a, b in zip(records_of(alone), mine, strict=True):
+            assert a["loss"] == pytest.approx(b["loss"], rel=2e-4)
+            assert (a["phase"], a["epoch"]) == (b["phase"], b["epoch"])
+        assert alone.epochs_trained() == wide.epochs_trained(run)
+        torch.testing.assert_close(
+            logits(alone.trained(), graph, nodes, alone.settings),
+            logits(wide.trained(run), graph, nodes, wide.settings),
+            rtol=1e-3,
+            atol=1e-3,
+        )
+
+
+def test_features_of_runs_together() -> None:
+    graph, nodes, labels = problem()
+    features = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+    settings = NodeSettings(epochs=5)
+    wide = NodeTrainer(graph, nodes, labels, 3, settings, [1, 2], features=features)
+    together = list(wide.epochs())
+    alone = NodeTrainer(graph, nodes, labels, 3, settings, 2, features=features)
+    last = records_of(alone)[-1]
+    assert together[-1][1][1]["loss"] == pytest.approx(last["loss"], rel=1e-4)
 
 
 def test_same_seed_same_run_other_seed_other_run() -> None:
@@ -60,12 +106,12 @@ def test_training_does_not_touch_the_users_random_numbers() -> None:
 @pytest.mark.parametrize("settings", [{"dropout": 0.4}, {"bases": 2, "heads": 2}, {"self_connection": "relation"}])
 def test_receptive_field_changes_nothing_but_speed(settings) -> None:
     cut, whole = (trainer(epochs=5, receptive_field=value, **settings) for value in (True, False))
-    for a, b in zip(cut.epochs(), whole.epochs(), strict=True):
+    for a, b in zip(records_of(cut), records_of(whole), strict=True):
         assert a["loss"] == pytest.approx(b["loss"], rel=1e-4)
     graph, nodes, _ = problem()
     torch.testing.assert_close(
-        logits(cut.model, graph, nodes, cut.settings),
-        logits(whole.model, graph, nodes, whole.settings),
+        logits(cut.trained(), graph, nodes, cut.settings),
+        logits(whole.trained(), graph, nodes, whole.settings),
         rtol=1e-3,
         atol=1e-4,
     )
@@ -73,28 +119,29 @@ def test_receptive_field_changes_nothing_but_speed(settings) -> None:
 
 def test_early_stopping_refits_on_all_labels_for_the_best_number_of_epochs() -> None:
     one = trainer(epochs=40, patience=4)
-    records = list(one.epochs())
+    records = records_of(one)
     select = [r for r in records if r["phase"] == "select"]
     fit = [r for r in records if r["phase"] == "fit"]
     best = max(select, key=lambda r: (r["validation_accuracy"], -r["validation_loss"]))["epoch"]
     assert len(select) == min(40, best + 4)
-    assert len(fit) == best == one.epochs_trained
-    assert one.train_part[2].numel() == 30  # all labels in the end
+    assert len(fit) == best == one.epochs_trained()
+    assert one.parts["train"].labels.numel() == 30  # all labels in the end
     assert int(one.held.sum()) == 6
 
 
 def test_without_refit_the_best_weights_are_kept() -> None:
     one = trainer(epochs=30, patience=3, refit=False)
-    measured = {r["epoch"]: r["validation_accuracy"] for r in one.epochs()}
-    assert one.validation is not None
-    assert one._measure(one.validation)[1] == measured[one.epochs_trained] == max(measured.values())
+    measured = {r["epoch"]: r["validation_accuracy"] for r in records_of(one)}
+    one.model.load_state_dict(one.trained().state_dict())
+    assert float(one.measure(one.parts["validation"])[1]) == measured[one.epochs_trained()] == max(measured.values())
 
 
 def test_class_weights_count_every_class_the_same() -> None:
     graph, nodes, _ = problem()
     labels = torch.tensor([0] * 20 + [1] * 10)
     one = NodeTrainer(graph, nodes, labels, 3, NodeSettings(class_weights=True), 0)
-    torch.testing.assert_close(one.class_weights, torch.tensor([0.75, 1.5, 15.0]))
+    weight = one.parts["train"].weight[:, 0]
+    torch.testing.assert_close(weight, torch.tensor([1 / 40] * 20 + [1 / 20] * 10))
 
 
 def test_decay_of_attention_has_its_own_strength() -> None:
@@ -116,7 +163,7 @@ def test_one_step_of_adam_on_the_loss_of_the_twin() -> None:
     fresh = build_model(graph, 3, one.settings, 0)
     probability = logits(fresh, graph, nodes, one.settings).softmax(-1)
     expected = -sum(float(probability[i, int(labels[i])].log()) for i in range(30)) / 30
-    assert next(one.epochs())["loss"] == pytest.approx(expected, rel=1e-5)
+    assert next(one.epochs())[0][1]["loss"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_inverse_relations_are_added_once() -> None:
@@ -147,5 +194,5 @@ def test_cross_validation_measures_the_fold_left_out() -> None:
     held = stratified_folds(labels, 3, 0) == 1
     alone = NodeTrainer(graph, nodes[~held], labels[~held], 3, settings, 0)
     list(alone.epochs())
-    right = logits(alone.model, graph, nodes[held], settings).argmax(-1) == labels[held]
+    right = logits(alone.trained(), graph, nodes[held], settings).argmax(-1) == labels[held]
     assert curves["accuracy"][1][-1] == pytest.approx(float(right.double().mean()))

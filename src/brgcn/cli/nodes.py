@@ -88,6 +88,12 @@ def train(
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
     ] = 10.0,
+    together: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Runs trained as one wide model; else what pays and fits.", show_default=False
+        ),
+    ] = None,
     figure: Annotated[bool, typer.Option(help="Draw what the model attends to.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
@@ -157,6 +163,7 @@ def train(
                 device=place,
                 overwrite=overwrite,
                 checkpoint_seconds=checkpoint_every,
+                together=together,
                 listener=bar.update,
             )
     _show(folder, figure, as_json)
@@ -240,6 +247,7 @@ class TrainingBar:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._runs = runs
+        self._shares = [0.0] * runs
         console = stderr()
         self._settings = settings
         self._progress = Progress(
@@ -268,9 +276,10 @@ class TrainingBar:
         if "validation_accuracy" in record:
             values += f"  validation {100 * record['validation_accuracy']:.1f} %"
         phase = "" if record["phase"] == "fit" else " (choosing epochs)"
+        self._shares[run] = self._share_of_run(record)
         self._progress.update(
             self._task,
-            completed=run + self._share_of_run(record),
+            completed=sum(self._shares),
             description=f"run {run + 1}/{self._runs}, epoch {record['epoch']}{phase}",
             values=values,
         )

@@ -11,7 +11,8 @@ from brgcn.errors import SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
-from brgcn.ops import typed_dot, typed_linear
+from brgcn.nn.slots import EdgeScores, Seed
+from brgcn.ops import edge_sources, pair_rows, source_rows, typed_dot, typed_linear
 
 
 class BRGCNConv(BiLevelFrame):
@@ -49,6 +50,7 @@ class BRGCNConv(BiLevelFrame):
         num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
             key and value.
         heads: independent copies, concatenated or, with ``concat=False``, averaged.
+        replicas: independent layers that are computed together, each on features of its own.
 
     Parameters (one head, no bases): ``attention_target``, ``attention_source`` [R, in]; ``query``, ``key``, ``value``
     [R, in, out] (``value`` alone without relation attention); ``root`` [in, out]. With ``self_connection="relation"``
@@ -63,20 +65,23 @@ class BRGCNConv(BiLevelFrame):
             raise SettingsError(f"in_channels must be at least 1, not {in_channels}")
         self.in_channels = in_channels
         if self.node_slot.has_scores:
-            self.attention_target = self.per_head(in_channels, leading=num_relations)
-            self.attention_source = self.per_head(in_channels, leading=num_relations)
+            self.attention_target = self.per_lane(in_channels, leading=num_relations)
+            self.attention_source = self.per_lane(in_channels, leading=num_relations)
         if self.num_bases:
-            self.basis = self.per_head(self.num_bases, in_channels, out_channels)
+            self.basis = self.per_lane(self.num_bases, in_channels, out_channels)
             self.add_coefficients()
         else:
             for name in self.relation_slot.projections:
-                setattr(self, name, self.per_head(in_channels, out_channels, leading=num_relations))
+                setattr(self, name, self.per_lane(in_channels, out_channels, leading=num_relations))
         if self.has_root:
-            self.root = self.per_head(in_channels, out_channels)
+            self.root = self.per_lane(in_channels, out_channels)
         if self.relation_slot.attends_to_self:
-            self.root_query = self.per_head(in_channels, out_channels)
-            self.root_key = self.per_head(in_channels, out_channels)
+            self.root_query = self.per_lane(in_channels, out_channels)
+            self.root_key = self.per_lane(in_channels, out_channels)
         self.reset_parameters()
+
+    def lane_axis(self, name: str) -> int:
+        return 0 if name in ("basis", "root", "root_query", "root_key") else 1
 
     def reset_parameters(self) -> None:
         for name, parameter in self.named_parameters():
@@ -94,9 +99,11 @@ class BRGCNConv(BiLevelFrame):
         edge_type: Tensor | None = None,
         *,
         return_attention_weights: bool = False,
-        seed: int | None = None,
+        seed: Seed = None,
     ) -> Tensor | tuple[Tensor, AttentionWeights]:
         """x [num_nodes, in] -> [num_targets, out] (heads * out with ``concat``).
+
+        With replicas x is [num_nodes, replicas, in], and the result has that axis too.
 
         ``graph`` is a ``RelationalGraph``, or an ``edge_index`` [2, E] with ``edge_type`` [E] beside it. ``seed`` fixes
         the dropout; without it, torch's random numbers decide.
@@ -106,26 +113,29 @@ class BRGCNConv(BiLevelFrame):
                 raise SettingsError("conv(x, edge_index, edge_type) needs edge_type")
             graph = RelationalGraph.from_edges(graph, edge_type, x.size(0), self.num_relations)
         self.check_graph(graph)
-        if x.dim() != 2 or x.shape != (graph.num_nodes, self.in_channels):
-            raise SettingsError(f"x must have shape [{graph.num_nodes}, {self.in_channels}], not {list(x.shape)}")
-        lanes = x.unsqueeze(1).expand(-1, self.heads, -1)  # [N, L, in]
-        z, edge_attention = self.node_slot(lanes, graph.edge_source, self._scores(lanes, graph), graph, seed)
-        projected = typed_linear(z, self._weights(), graph).split(self.out_channels, dim=-1)
-        targets = x[: graph.num_targets]
+        expected = (graph.num_nodes, *([self.replicas] if self.replicas > 1 else []), self.in_channels)
+        if x.shape != expected:
+            raise SettingsError(f"x must have shape {list(expected)}, not {list(x.shape)}")
+        lanes = (
+            x.reshape(graph.num_nodes, self.replicas, 1, self.in_channels).expand(-1, -1, self.heads, -1).flatten(1, 2)
+        )  # [N, L, in]
+        z, edge_attention = self.node_slot(lanes, edge_sources(graph), self._scores(lanes, graph), graph, seed)
+        projected = typed_linear(z, self._weights(), graph)
+        targets = lanes[: graph.num_targets]
         root = self._project(targets, self.root) if self.has_root else None
         own = None
         if self.relation_slot.attends_to_self:
-            own = [self._project(targets, self.root_query), self._project(targets, self.root_key)]
-        out, relation_attention = self.relation_slot(list(projected), root, own, graph)
+            parts = [self._project(targets, self.root_query), self._project(targets, self.root_key)]
+            own = torch.cat(parts, dim=-1)
+        out, relation_attention = self.relation_slot(projected, root, own, graph, return_attention_weights)
         return self.finish(out, edge_attention, relation_attention, graph, return_attention_weights)
 
-    def _scores(self, lanes: Tensor, graph: RelationalGraph) -> tuple[Tensor, Tensor] | None:
-        """a_r . [h_i || h_j] in its two halves: [P, L] of the target and [E, L] of the source."""
+    def _scores(self, lanes: Tensor, graph: RelationalGraph) -> EdgeScores | None:
         if not self.node_slot.has_scores:
             return None
-        target = typed_dot(lanes, graph.pair_node, self.lanes(self.attention_target, 1), graph.pair_relation)
-        source = typed_dot(lanes, graph.edge_source, self.lanes(self.attention_source, 1), graph.edge_type)
-        return target, source
+        items, of_edge = source_rows(graph)
+        target = typed_dot(lanes, self.lanes(self.attention_target, 1), pair_rows(graph))
+        return EdgeScores(target, typed_dot(lanes, self.lanes(self.attention_source, 1), items), of_edge)
 
     def _weights(self) -> Tensor:
         """[R, L, in, projections * out] the matrices side by side, so that one typed product serves all."""
@@ -136,8 +146,8 @@ class BRGCNConv(BiLevelFrame):
         return torch.einsum("rlbp,lbio->rlipo", self.coefficients(), basis).flatten(-2)
 
     def _project(self, x: Tensor, weight: Tensor) -> Tensor:
-        """x [T, in], weight [L, in, out] -> [T, L, out]."""
-        return torch.einsum("ti,lio->tlo", x, self.lanes(weight, 0))
+        """x [T, L, in], weight [L, in, out] -> [T, L, out]."""
+        return torch.einsum("tli,lio->tlo", x, self.lanes(weight, 0))
 
     def __repr__(self) -> str:
         return (

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple, Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from brgcn.errors import SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
+from brgcn.nn.slots import EdgeScores, Seed
+from brgcn.ops import EdgeRows, TypedRows, edge_rows, mix_rows, typed_rows
 
 
 class SourceRows(NamedTuple):
@@ -22,6 +24,16 @@ class SourceRows(NamedTuple):
 
     key: Tensor  # [rows] relation * num_nodes + source
     of_edge: Tensor  # [E]
+
+
+class GraphPart(NamedTuple):
+    """What of a layer's tables a graph needs that was cut from the layer's own; None: all of it, in order."""
+
+    row: Tensor | None  # [m] rows (relation, source)
+    pair: Tensor | None  # [pairs]
+    node: Tensor | None  # [targets]
+    items: TypedRows  # those rows as (node of the layer's graph, relation)
+    edge_rows: EdgeRows  # which of those rows each edge brings
 
 
 class FeaturelessConv(BiLevelFrame):
@@ -46,19 +58,19 @@ class FeaturelessConv(BiLevelFrame):
         self.register_buffer("row_key", rows.key, persistent=False)
         num_rows = rows.key.numel()
         if self.node_slot.has_scores:
-            self.attention_target = self.per_head(leading=graph.num_pairs)
-            self.attention_source = self.per_head(leading=num_rows)
+            self.attention_target = self.per_lane(leading=graph.num_pairs)
+            self.attention_source = self.per_lane(leading=num_rows)
         if self.num_bases:
-            self.basis = self.per_head(self.num_bases, out_channels, leading=graph.num_nodes)
+            self.basis = self.per_lane(self.num_bases, out_channels, leading=graph.num_nodes)
             self.add_coefficients()
         else:
             for name in self.relation_slot.projections:
-                setattr(self, name, self.per_head(out_channels, leading=num_rows))
+                setattr(self, name, self.per_lane(out_channels, leading=num_rows))
         if self.has_root:
-            self.root = self.per_head(out_channels, leading=graph.num_nodes)
+            self.root = self.per_lane(out_channels, leading=graph.num_nodes)
         if self.relation_slot.attends_to_self:
-            self.root_query = self.per_head(out_channels, leading=graph.num_nodes)
-            self.root_key = self.per_head(out_channels, leading=graph.num_nodes)
+            self.root_query = self.per_lane(out_channels, leading=graph.num_nodes)
+            self.root_key = self.per_lane(out_channels, leading=graph.num_nodes)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -72,28 +84,26 @@ class FeaturelessConv(BiLevelFrame):
             self.reset_coefficients()
 
     def forward(
-        self, graph: RelationalGraph, *, return_attention_weights: bool = False, seed: int | None = None
+        self, graph: RelationalGraph, *, return_attention_weights: bool = False, seed: Seed = None
     ) -> Tensor | tuple[Tensor, AttentionWeights]:
-        """-> [num_targets, out] (heads * out with ``concat``)."""
+        """-> [num_targets, out] (heads * out with ``concat``); with replicas, [num_targets, replicas, ..]."""
         self.check_graph(graph)
-        edge_row, pair, node = self._places(graph)
+        part = self._part(graph)
         scores = None
         if self.node_slot.has_scores:
-            target_score = self.lanes(self.attention_target, 1)
-            source_score = self.lanes(self.attention_source, 1).index_select(0, edge_row)
-            scores = (target_score if pair is None else target_score.index_select(0, pair), source_score)
+            target, source = self._rows(self.attention_target, part.pair), self._rows(self.attention_source, part.row)
+            scores = EdgeScores(target, source, part.edge_rows)
         if self.num_bases:
-            table, edge_row = self._mixed_rows(graph, edge_row)
+            table = mix_rows(self.lanes(self.basis, 1), self.coefficients(), part.items)
         else:
-            parts = [self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections]
-            table = torch.cat(parts, dim=-1)  # [M, L, projections * out]
-        z, edge_attention = self.node_slot(table, edge_row, scores, graph, seed)
-        projected = list(z.split(self.out_channels, dim=-1))
-        root = self._rows(self.root, node) if self.has_root else None
+            parts = [self._rows(getattr(self, name), part.row) for name in self.relation_slot.projections]
+            table = torch.cat(parts, dim=-1)  # [rows, L, projections * out]
+        projected, edge_attention = self.node_slot(table, part.edge_rows, scores, graph, seed)
+        root = self._rows(self.root, part.node) if self.has_root else None
         own = None
         if self.relation_slot.attends_to_self:
-            own = [self._rows(self.root_query, node), self._rows(self.root_key, node)]
-        out, relation_attention = self.relation_slot(projected, root, own, graph)
+            own = torch.cat([self._rows(self.root_query, part.node), self._rows(self.root_key, part.node)], dim=-1)
+        out, relation_attention = self.relation_slot(projected, root, own, graph, return_attention_weights)
         return self.finish(out, edge_attention, relation_attention, graph, return_attention_weights)
 
     def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> FeaturelessConv:
@@ -101,65 +111,56 @@ class FeaturelessConv(BiLevelFrame):
 
         Rows of what the layer has not seen are zero: new nodes are known by their neighbours alone.
         """
-        layer = FeaturelessConv.__new__(FeaturelessConv)
-        nn.Module.__init__(layer)
-        layer.__dict__.update({k: v for k, v in self.__dict__.items() if not k.startswith("_")})
-        layer.node_slot, layer.relation_slot = self.node_slot, self.relation_slot
-        layer.num_nodes, layer.identity = new.num_nodes, new.identity
-        new_rows = source_rows(new)
-        layer.register_buffer("edge_row", new_rows.of_edge, persistent=False)
-        layer.register_buffer("row_key", new_rows.key, persistent=False)
-        row_place = _places_of(source_rows(old).key, old.num_nodes, new_rows.key, new.num_nodes)
+        old_rows, new_rows = source_rows(old), source_rows(new)
+        row_place = _places_of(old_rows.key, old.num_nodes, new_rows.key, new.num_nodes)
         node_place = torch.arange(old.num_nodes)
         pair_place = _places_of(_pair_key(old), old.num_nodes, _pair_key(new), new.num_nodes)
+        parameters: dict[str, Tensor] = {}
         for name, parameter in self.named_parameters():
             if name.endswith("_coefficients"):
-                moved = parameter.detach().clone()
-            else:
-                place, size = (row_place, new_rows.key.numel())
-                if name.startswith("root") or name == "basis":
-                    place, size = node_place, new.num_nodes
-                elif name == "attention_target":
-                    place, size = pair_place, new.num_pairs
-                moved = parameter.new_zeros(size, *parameter.shape[1:])
-                known = place >= 0
-                moved[place[known].to(moved.device)] = parameter.detach()[known.to(parameter.device)]
-            layer.register_parameter(name, nn.Parameter(moved))
-        return layer.train(self.training)
+                parameters[name] = parameter.detach().clone()
+                continue
+            place, size = (row_place, new_rows.key.numel())
+            if name.startswith("root") or name == "basis":
+                place, size = node_place, new.num_nodes
+            elif name == "attention_target":
+                place, size = pair_place, new.num_pairs
+            moved = parameter.new_zeros(size, *parameter.shape[1:])
+            known = place >= 0
+            moved[place[known].to(moved.device)] = parameter.detach()[known.to(parameter.device)]
+            parameters[name] = moved
+        layer = self.with_parameters(parameters, num_nodes=new.num_nodes, identity=new.identity)
+        layer.register_buffer("edge_row", new_rows.of_edge, persistent=False)
+        layer.register_buffer("row_key", new_rows.key, persistent=False)
+        return layer
 
-    def _mixed_rows(self, graph: RelationalGraph, edge_row: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows that ``graph`` needs, mixed from the bases [m, L, projections * out], and the one of each edge.
-
-        There are fewer (relation, source) than edges or pairs, so mixing here is cheaper than after the sum.
-        """
-        if graph.origin is None:
-            key, of_edge = self.row_key, edge_row
-        else:
-            used, of_edge = graph.derived("used_rows", lambda part: torch.unique(edge_row, return_inverse=True))
-            key = self.row_key.index_select(0, used)
-        relation = torch.div(key, self.num_nodes, rounding_mode="floor")
-        basis = self.lanes(self.basis, 1).index_select(0, key % self.num_nodes)  # [m, L, B, out]
-        coefficients = self.coefficients().index_select(0, relation)  # [m, L, B, projections]
-        return (coefficients.transpose(-1, -2) @ basis).flatten(2), of_edge
-
-    def _places(self, graph: RelationalGraph) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """In the layer's graph: the rows of the edges, the pairs and the target nodes."""
+    def _part(self, graph: RelationalGraph) -> GraphPart:
+        """Where the rows, pairs and target nodes of ``graph`` stand in the layer's graph."""
         origin = graph.origin
         if (graph.identity if origin is None else origin.identity) != self.identity:
             raise SettingsError(
                 "a featureless layer knows the graph it was built for (or a part cut from it), not another one",
                 remedy="Build it for this graph, or give the nodes features and use BRGCNConv.",
             )
-        if origin is None:
-            return self.edge_row, None, None
         # the same for every layer that was built for the whole graph, so it may be kept with the part
-        edge_row = graph.derived("edge_row", lambda part: self.edge_row.index_select(0, origin.edge))
-        return edge_row, origin.pair, origin.node[: graph.num_targets]
+        return graph.derived("featureless_part", self._find_part)
 
-    def _rows(self, table: Tensor, node: Tensor | None) -> Tensor:
-        """[targets, L, out]."""
+    def _find_part(self, graph: RelationalGraph) -> GraphPart:
+        origin = graph.origin
+        row = pair = node = None
+        key, of_edge = self.row_key, self.edge_row
+        if origin is not None:
+            row, of_edge = torch.unique(self.edge_row.index_select(0, origin.edge), return_inverse=True)
+            key = key.index_select(0, row)
+            pair, node = origin.pair, origin.node[: graph.num_targets]
+        relation = torch.div(key, self.num_nodes, rounding_mode="floor")
+        items = typed_rows(key % self.num_nodes, relation, self.num_nodes, self.num_relations)
+        return GraphPart(row, pair, node, items, edge_rows(of_edge, key.numel()))
+
+    def _rows(self, table: Tensor, place: Tensor | None) -> Tensor:
+        """[rows, L, ..] those rows of a table that the part of the graph needs."""
         lanes = self.lanes(table, 1)
-        return lanes if node is None else lanes.index_select(0, node)
+        return lanes if place is None else lanes.index_select(0, place)
 
     def __repr__(self) -> str:
         return (

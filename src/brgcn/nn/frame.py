@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import Any, Self, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +37,7 @@ class LayerOptions(TypedDict, total=False):
     num_bases: int
     heads: int
     concat: bool
+    replicas: int
 
 
 class BiLevelFrame(nn.Module):
@@ -57,9 +59,15 @@ class BiLevelFrame(nn.Module):
         num_bases: int = 0,
         heads: int = 1,
         concat: bool = True,
+        replicas: int = 1,
     ) -> None:
         super().__init__()
-        for name, size in (("out_channels", out_channels), ("num_relations", num_relations), ("heads", heads)):
+        for name, size in (
+            ("out_channels", out_channels),
+            ("num_relations", num_relations),
+            ("heads", heads),
+            ("replicas", replicas),
+        ):
             if size < 1:
                 raise SettingsError(f"{name} must be at least 1, not {size}")
         if num_bases < 0:
@@ -68,6 +76,7 @@ class BiLevelFrame(nn.Module):
         self.num_relations = num_relations
         self.num_bases = num_bases
         self.heads = heads
+        self.replicas = replicas
         self.concat = concat
         activation = activation or "none"
         self.node_slot = NodeAttention(negative_slope, dropout) if node_attention else NodeMean()
@@ -81,15 +90,55 @@ class BiLevelFrame(nn.Module):
     def has_root(self) -> bool:
         return self.relation_slot.self_connection != "none"
 
-    def per_head(self, *shape: int, leading: int | None = None) -> nn.Parameter:
-        """A parameter [leading, heads, *shape]; the axis of heads is left out when there is one."""
-        head = () if self.heads == 1 else (self.heads,)
+    @property
+    def num_lanes(self) -> int:
+        return self.replicas * self.heads
+
+    def per_lane(self, *shape: int, leading: int | None = None) -> nn.Parameter:
+        """A parameter [leading, lanes, *shape]; the axis of lanes is left out when there is one."""
+        lane = () if self.num_lanes == 1 else (self.num_lanes,)
         lead = () if leading is None else (leading,)
-        return nn.Parameter(torch.empty(*lead, *head, *shape))
+        return nn.Parameter(torch.empty(*lead, *lane, *shape))
 
     def lanes(self, parameter: Tensor, axis: int) -> Tensor:
-        """The parameter with its axis of heads, also where there is one head."""
-        return parameter.unsqueeze(axis) if self.heads == 1 else parameter
+        """The parameter with its axis of lanes, also where there is one."""
+        return parameter.unsqueeze(axis) if self.num_lanes == 1 else parameter
+
+    def lane_axis(self, name: str) -> int:
+        """Where a parameter has its axis of lanes."""
+        return 1
+
+    def with_parameters(self, parameters: dict[str, Tensor], **changed: Any) -> Self:
+        """A copy of the layer with other parameters and attributes, sharing everything else."""
+        layer = type(self).__new__(type(self))
+        nn.Module.__init__(layer)
+        layer.__dict__.update({k: v for k, v in self.__dict__.items() if not k.startswith("_")} | changed)
+        layer.node_slot, layer.relation_slot = self.node_slot, self.relation_slot
+        for name, buffer in self.named_buffers(recurse=False):
+            layer.register_buffer(name, buffer, persistent=False)
+        for name, value in parameters.items():
+            layer.register_parameter(name, nn.Parameter(value))
+        return layer
+
+    @staticmethod
+    def together(layers: Sequence[BiLevelFrame]) -> BiLevelFrame:
+        """One layer that computes all of ``layers``, which differ in nothing but their parameters."""
+        first = layers[0]
+        parameters = {}
+        for name, _ in first.named_parameters():
+            axis = first.lane_axis(name)
+            parts = [layer.lanes(getattr(layer, name).detach(), axis) for layer in layers]
+            parameters[name] = torch.cat(parts, dim=axis)
+        return first.with_parameters(parameters, replicas=len(layers))
+
+    def apart(self, replica: int) -> BiLevelFrame:
+        """The layer of one replica."""
+        parameters = {}
+        for name, parameter in self.named_parameters():
+            axis = self.lane_axis(name)
+            part = self.lanes(parameter.detach(), axis).narrow(axis, replica * self.heads, self.heads).clone()
+            parameters[name] = part.squeeze(axis) if self.heads == 1 else part
+        return self.with_parameters(parameters, replicas=1)
 
     def coefficients(self) -> Tensor:
         """[R, L, B, number of projections] how each relation mixes the bases."""
@@ -98,7 +147,7 @@ class BiLevelFrame(nn.Module):
 
     def add_coefficients(self) -> None:
         for name in self.relation_slot.projections:
-            setattr(self, f"{name}_coefficients", self.per_head(self.num_bases, leading=self.num_relations))
+            setattr(self, f"{name}_coefficients", self.per_lane(self.num_bases, leading=self.num_relations))
 
     def reset_coefficients(self) -> None:
         for name in self.relation_slot.projections:
@@ -115,7 +164,9 @@ class BiLevelFrame(nn.Module):
         return_attention_weights: bool,
     ) -> Tensor | tuple[Tensor, AttentionWeights]:
         """Merge the heads of out [targets, L, C] and collect attention where it was asked for."""
-        out = out.flatten(1) if self.concat else out.mean(1)
+        out = out.unflatten(1, (self.replicas, self.heads))
+        out = out.flatten(2) if self.concat else out.mean(2)
+        out = out.squeeze(1) if self.replicas == 1 else out
         if not return_attention_weights:
             return out
         with_self = self.relation_slot.attends_to_self

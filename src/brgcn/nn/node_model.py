@@ -12,8 +12,30 @@ from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.brgcn_conv import BRGCNConv
 from brgcn.nn.featureless_conv import FeaturelessConv
-from brgcn.nn.frame import LayerOptions
-from brgcn.nn.slots import layer_seed
+from brgcn.nn.frame import BiLevelFrame, LayerOptions
+from brgcn.nn.slots import Seed, layer_seed
+
+
+class InputMap(nn.Linear):
+    """Features are mapped to the hidden width; ``together``, by a map for each replica [replicas, hidden, features]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weight.dim() == 2:
+            return super().forward(x)
+        return torch.einsum("nf,khf->nkh", x, self.weight) + self.bias
+
+    def with_parameters(self, weight: Tensor, bias: Tensor) -> InputMap:
+        copy = InputMap(self.in_features, self.out_features, device="meta")
+        copy.weight, copy.bias = nn.Parameter(weight), nn.Parameter(bias)
+        return copy
+
+    @staticmethod
+    def together(maps: Sequence[InputMap]) -> InputMap:
+        weights, biases = torch.stack([m.weight.detach() for m in maps]), torch.stack([m.bias.detach() for m in maps])
+        return maps[0].with_parameters(weights, biases)
+
+    def apart(self, replica: int) -> InputMap:
+        return self.with_parameters(self.weight.detach()[replica].clone(), self.bias.detach()[replica].clone())
 
 
 class NodeModel(nn.Module):
@@ -50,7 +72,8 @@ class NodeModel(nn.Module):
         if num_layers < 1:
             raise SettingsError(f"the number of layers must be at least 1, not {num_layers}")
         self.num_layers = num_layers
-        self.input = nn.Linear(num_features, hidden) if num_features is not None else None
+        self.replicas = 1
+        self.input = InputMap(num_features, hidden) if num_features is not None else None
         layers: list[nn.Module] = []
         width = hidden
         for number in range(num_layers):
@@ -77,7 +100,7 @@ class NodeModel(nn.Module):
             width = channels * heads
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: int | None = None) -> Tensor:
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
         """``graphs``: one per layer, as ``receptive_field`` cuts them; ``x`` [graphs[0].num_nodes, features].
 
         Returns logits [graphs[-1].num_targets, classes]. ``seed`` fixes the dropout of this pass.
@@ -98,7 +121,7 @@ class NodeModel(nn.Module):
         self,
         graphs: Sequence[RelationalGraph],
         x: Tensor | None,
-        seed: int | None,
+        seed: Seed,
         collected: list[AttentionWeights] | None,
     ) -> Tensor:
         if len(graphs) != self.num_layers:
@@ -120,11 +143,34 @@ class NodeModel(nn.Module):
 
     def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NodeModel:
         """The same model for a grown graph whose first nodes are those of the ``old`` one."""
-        model = NodeModel.__new__(NodeModel)
-        nn.Module.__init__(model)
-        model.num_layers, model.input = self.num_layers, self.input
         first, *rest = self.layers
         if isinstance(first, FeaturelessConv):
             first = first.rebuilt_for(old, new)
-        model.layers = nn.ModuleList([first, *rest])
+        return self._copy([first, *rest], self.input, self.replicas)
+
+    @staticmethod
+    def together(models: Sequence[NodeModel]) -> NodeModel:
+        """One model that computes all of ``models`` (same graph, same settings); the replicas are an axis of its
+        results: logits [targets, replicas, classes]. One model stays as it is."""
+        if len(models) == 1:
+            return models[0]
+        first = models[0]
+        columns = zip(*(model.layers for model in models), strict=True)
+        layers = [BiLevelFrame.together(column) for column in columns]
+        input_map = None if first.input is None else InputMap.together([m.input for m in models if m.input is not None])
+        return first._copy(layers, input_map, len(models))
+
+    def apart(self, replica: int) -> NodeModel:
+        """The model of one replica, with parameters of its own."""
+        if self.replicas == 1:
+            return self
+        input_map = None if self.input is None else self.input.apart(replica)
+        layers = [layer.apart(replica) for layer in self.layers if isinstance(layer, BiLevelFrame)]
+        return self._copy(layers, input_map, 1)
+
+    def _copy(self, layers: Sequence[nn.Module], input_map: InputMap | None, replicas: int) -> NodeModel:
+        model = NodeModel.__new__(NodeModel)
+        nn.Module.__init__(model)
+        model.num_layers, model.input, model.replicas = self.num_layers, input_map, replicas
+        model.layers = nn.ModuleList(layers)
         return model.train(self.training)

@@ -8,17 +8,29 @@ the layer that owns it projects with its own, which differ between features and 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
 from brgcn.errors import SettingsError
 from brgcn.graph import RelationalGraph
-from brgcn.ops import add_relations, attend_edges, attend_relations, average_edges, combine_seed
-from brgcn.ops.relation_level import Activation
+from brgcn.ops import EdgeRows, add_relations, attend_edges, attend_relations, average_edges, combine_seed, lane_seeds
 
 SELF_CONNECTIONS = ("inside", "outside", "relation", "none")
 AGGREGATES = ("sum", "mean")
-ACTIVATIONS: dict[str, Activation | None] = {"relu": torch.relu, "none": None}
+ACTIVATIONS = ("relu", "none")
+
+
+Seed = int | Tensor | None  # of a dropout: a number, or the ``lane_seeds`` [L] themselves
+
+
+class EdgeScores(NamedTuple):
+    """a_r . [h_i || h_j] in its two halves."""
+
+    target: Tensor  # [P, L]
+    source: Tensor  # [M, L]
+    source_rows: EdgeRows  # the row of ``source`` that belongs to each edge
 
 
 class NodeAttention(nn.Module):
@@ -36,23 +48,23 @@ class NodeAttention(nn.Module):
     def forward(
         self,
         values: Tensor,
-        row: Tensor,
-        scores: tuple[Tensor, Tensor] | None,
+        rows: EdgeRows,
+        scores: EdgeScores | None,
         graph: RelationalGraph,
-        seed: int | None,
+        seed: Seed,
     ) -> tuple[Tensor, Tensor]:
         assert scores is not None
         dropout = self.dropout if self.training else 0.0
-        if dropout and seed is None:  # outside our own training loop: follow torch.manual_seed
-            seed = int(torch.randint(2**31, ()))
         return attend_edges(
             values,
-            row,
-            *scores,
+            rows,
+            scores.target,
+            scores.source,
+            scores.source_rows,
             graph,
             negative_slope=self.negative_slope,
             dropout=dropout,
-            seed=seed or 0,
+            seed=_lane_seeds(seed, values) if dropout else None,
         )
 
     def extra_repr(self) -> str:
@@ -67,12 +79,12 @@ class NodeMean(nn.Module):
     def forward(
         self,
         values: Tensor,
-        row: Tensor,
-        scores: tuple[Tensor, Tensor] | None,
+        rows: EdgeRows,
+        scores: EdgeScores | None,
         graph: RelationalGraph,
-        seed: int | None,
+        seed: Seed,
     ) -> tuple[Tensor, Tensor]:
-        return average_edges(values, row, graph)
+        return average_edges(values, rows, graph)
 
 
 class RelationSlot(nn.Module):
@@ -84,7 +96,7 @@ class RelationSlot(nn.Module):
         super().__init__()
         _check("self_connection", self_connection, SELF_CONNECTIONS)
         _check("aggregate", aggregate, AGGREGATES)
-        _check("activation", activation, tuple(ACTIVATIONS))
+        _check("activation", activation, ACTIVATIONS)
         self.self_connection = self_connection
         self.aggregate = aggregate
         self.activation = activation
@@ -111,28 +123,32 @@ class RelationAttention(RelationSlot):
         return self.self_connection == "relation"
 
     def forward(
-        self, projected: list[Tensor], root: Tensor | None, own: list[Tensor] | None, graph: RelationalGraph
+        self,
+        projected: Tensor,
+        root: Tensor | None,
+        own: Tensor | None,
+        graph: RelationalGraph,
+        want_attention: bool,
     ) -> tuple[Tensor, Tensor | None]:
         """Args:
-        projected: query, key, value of the pairs, [P, L, C] each.
+        projected: query, key and value of the pairs side by side, [P, L, 3 * C].
         root: h W_root of the target nodes [targets, L, C], unless there is no self-connection.
-        own: query and key of the target nodes themselves where they are attended to (root is then their value).
+        own: query and key of the target nodes themselves [targets, L, 2 * C] where they are attended to (root is then
+            their value).
         """
         if own is not None and root is not None:
-            projected = [torch.cat(part) for part in zip(projected, [*own, root], strict=True)]
+            projected = torch.cat([projected, torch.cat([own, root], dim=-1)])
             root = None
-        query, key, value = projected
         return attend_relations(
-            query,
-            key,
-            value,
+            projected,
             graph,
             root=root,
             root_outside=self.self_connection == "outside",
             with_self=own is not None,
-            activation=ACTIVATIONS[self.activation],
+            relu=self.activation == "relu",
             mean=self.aggregate == "mean",
-            scale=projected[0].size(-1) ** -0.5 if self.scaled else 1.0,
+            scale=(projected.size(-1) // 3) ** -0.5 if self.scaled else 1.0,
+            want_attention=want_attention,
         )
 
 
@@ -142,23 +158,46 @@ class ProjectedSum(RelationSlot):
     projections = ("value",)
 
     def forward(
-        self, projected: list[Tensor], root: Tensor | None, own: list[Tensor] | None, graph: RelationalGraph
+        self,
+        projected: Tensor,
+        root: Tensor | None,
+        own: Tensor | None,
+        graph: RelationalGraph,
+        want_attention: bool,
     ) -> tuple[Tensor, Tensor | None]:
         out = add_relations(
-            projected[0],
+            projected,
             graph,
             root=root,
             root_outside=self.self_connection == "outside",
             with_self=self.self_connection == "relation",
-            activation=ACTIVATIONS[self.activation],
+            relu=self.activation == "relu",
             mean=self.aggregate == "mean",
         )
         return out, None
 
 
-def layer_seed(seed: int | None, layer: int) -> int | None:
-    """The dropout seed of one layer from that of a training step."""
+def step_seeds(seed: Tensor, epoch: Tensor, num_layers: int, heads: int) -> Tensor:
+    """The lane seeds [epochs, layers, lanes] of training runs with ``seed`` [replicas], in the epochs ``epoch``."""
+    of_epoch = combine_seed(seed.view(1, 1, -1), epoch.view(-1, 1, 1))
+    of_layer = combine_seed(of_epoch, torch.arange(num_layers, device=seed.device).view(1, -1, 1))
+    return lane_seeds(of_layer, heads)
+
+
+def layer_seed(seed: Seed, layer: int) -> Seed:
+    """The dropout seed of one layer from that of a training step: a number, or lane seeds [layers, L]."""
+    if isinstance(seed, Tensor):
+        return seed[layer]
     return None if seed is None else combine_seed(seed, layer)
+
+
+def _lane_seeds(seed: Seed, values: Tensor) -> Tensor:
+    """[L] for values [V, L, C]."""
+    if isinstance(seed, Tensor):
+        return seed
+    if seed is None:  # outside our own training loop: follow torch.manual_seed
+        seed = int(torch.randint(2**31, ()))
+    return lane_seeds(torch.tensor([seed], device=values.device), values.size(1))
 
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -1,20 +1,44 @@
 """The ragged primitives of bi-level attention, one file each.
 
-Each is one function with a plain torch body; faster versions go beside it, behind the same function.
+Each is one function: a plain torch reference in its file, a fused CPU version in ``cpu`` (numba) and a fused CUDA
+version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 """
 
-from brgcn.ops.dropout import combine_seed
-from brgcn.ops.node_level import attend_edges, average_edges, typed_dot
+from brgcn.ops.backend import backend_for, use_backend
+from brgcn.ops.dropout import combine_seed, lane_seeds
+from brgcn.ops.mix_rows import mix_rows
+from brgcn.ops.node_level import attend_edges, average_edges
 from brgcn.ops.relation_level import add_relations, attend_relations, encounters
+from brgcn.ops.tables import (
+    EdgeRows,
+    TypedRows,
+    edge_rows,
+    edge_sources,
+    pair_rows,
+    source_rows,
+    typed_rows,
+)
+from brgcn.ops.typed_dot import typed_dot
 from brgcn.ops.typed_linear import typed_linear
 
 __all__ = [
+    "EdgeRows",
+    "TypedRows",
     "add_relations",
     "attend_edges",
     "attend_relations",
     "average_edges",
+    "backend_for",
     "combine_seed",
+    "edge_rows",
+    "edge_sources",
     "encounters",
+    "lane_seeds",
+    "mix_rows",
+    "pair_rows",
+    "source_rows",
     "typed_dot",
     "typed_linear",
+    "typed_rows",
+    "use_backend",
 ]

@@ -1,22 +1,23 @@
 """Relation level: the pairs of a node attend to each other and are added up.
 
-The seam for fused kernels: scores, softmax, weighted sum, self-connection, activation and the sum over relations are
-one function. The pairs of a node are a short sequence; a *member* is such a pair or, where the self-connection is
-attended to like a relation, the node itself (member P + i for node i).
+Scores, softmax, weighted sum, self-connection, activation and the sum over relations are one operator. The pairs of a
+node are a short sequence; a *member* is such a pair or, where the self-connection is attended to like a relation, the
+node itself (member P + i for node i).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from brgcn.graph import RelationalGraph, ragged_range
+from brgcn.ops.backend import backend_for
+from brgcn.ops.precision import autocast_features
+from brgcn.ops.registered import FusedOp
 from brgcn.ops.segment import segment_softmax, segment_sum
-
-Activation = Callable[[Tensor], Tensor]
+from brgcn.ops.tables import layout
 
 
 class Encounters(NamedTuple):
@@ -28,40 +29,61 @@ class Encounters(NamedTuple):
 
 
 def attend_relations(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    projected: Tensor,
     graph: RelationalGraph,
     *,
     root: Tensor | None = None,
     root_outside: bool = False,
     with_self: bool = False,
-    activation: Activation | None = None,
+    relu: bool = False,
     mean: bool = False,
     scale: float = 1.0,
-) -> tuple[Tensor, Tensor]:
+    want_attention: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """d_m = act(sum_m' psi_mm' value_m' [+ root_i]), psi = softmax over the members m' of node i of scale * q_m . k_m',
     and h_i' = sum (or mean) of d_m over the members m of i [+ root_i].
 
     Args:
-        query, key, value: [members, L, C]; members are the pairs, then, ``with_self``, the target nodes.
+        projected: [members, L, 3 * C] query, key and value side by side; members are the pairs, then, ``with_self``,
+            the target nodes.
         root: [targets, L, C] the projected self-connection, added inside the activation or, ``root_outside``, once
             after the sum. A node without members gets act(root_i), or root_i, alone.
     Returns:
-        h' [targets, L, C] and psi [S, L] (see ``encounters``).
+        h' [targets, L, C] and, where it is wanted, psi [S, L] (see ``encounters``).
     """
-    meet = encounters(graph, with_self)
-    scores = (query.index_select(0, meet.query) * key.index_select(0, meet.key)).sum(-1) * scale
-    attention = segment_softmax(scores, meet.query, query.size(0))
-    attended = segment_sum(value.index_select(0, meet.key) * attention.unsqueeze(-1), meet.query, query.size(0))
-    if root is not None and not root_outside:
-        attended = attended + root.index_select(0, meet.member_node)
-    if activation is not None:
-        attended = activation(attended)
-    out = segment_sum(attended, meet.member_node, graph.num_targets)
+    projected = autocast_features(projected)
+    inside = None if root is None or root_outside else root.to(projected.dtype)
+    backend = backend_for(projected)
+    attention = None
+    if backend == "torch" or with_self or want_attention:
+        out, attention = _attend_relations(projected, inside, graph, with_self, relu, scale)
+    else:
+        out = _fused(backend, projected, inside, _tables(graph), relu, scale)
     if mean:
         out = out / member_count(graph, with_self).clamp(min=1).to(out.dtype)[:, None, None]
-    return _add_root_to_rest(out, root, root_outside, activation, graph), attention
+    return out if root is None or not root_outside else out + root, attention
+
+
+def _attend_relations(
+    projected: Tensor, root: Tensor | None, graph: RelationalGraph, with_self: bool, relu: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """The reference, in plain torch."""
+    query, key, value = projected.chunk(3, dim=-1)
+    meet = encounters(graph, with_self)
+    scores = (query.index_select(0, meet.query) * key.index_select(0, meet.key)).sum(-1, dtype=_wide(projected)) * scale
+    attention = segment_softmax(scores, meet.query, query.size(0))
+    attended = segment_sum(value.index_select(0, meet.key) * attention.unsqueeze(-1), meet.query, query.size(0))
+    if root is not None:
+        attended = attended + root.index_select(0, meet.member_node)
+    out = segment_sum(attended.relu() if relu else attended, meet.member_node, graph.num_targets)
+    if root is not None:
+        lonely = (member_count(graph, False) == 0)[:, None, None]
+        out = torch.where(lonely, root.relu() if relu else root, out)
+    return out.to(projected.dtype), attention
+
+
+def _wide(tensor: Tensor) -> torch.dtype:
+    return torch.promote_types(tensor.dtype, torch.float32)
 
 
 def add_relations(
@@ -71,7 +93,7 @@ def add_relations(
     root: Tensor | None = None,
     root_outside: bool = False,
     with_self: bool = False,
-    activation: Activation | None = None,
+    relu: bool = False,
     mean: bool = False,
 ) -> Tensor:
     """Without attention: h_i' = act(sum (or mean) over the pairs p of i of value_p [+ root_i]) [+ root_i].
@@ -87,20 +109,9 @@ def add_relations(
         out = out / member_count(graph, with_self).clamp(min=1).to(out.dtype)[:, None, None]
     if root is not None and not with_self and not root_outside:
         out = out + root
-    if activation is not None:
-        out = activation(out)
+    if relu:
+        out = out.relu()
     return out + root if root is not None and root_outside else out
-
-
-def _add_root_to_rest(
-    out: Tensor, root: Tensor | None, root_outside: bool, activation: Activation | None, graph: RelationalGraph
-) -> Tensor:
-    if root is None:
-        return out
-    if root_outside:
-        return out + root
-    lonely = (member_count(graph, False) == 0)[:, None, None]
-    return torch.where(lonely, activation(root) if activation is not None else root, out)
 
 
 def encounters(graph: RelationalGraph, with_self: bool) -> Encounters:
@@ -129,3 +140,63 @@ def _encounters_with_self(graph: RelationalGraph) -> Encounters:
     query = torch.repeat_interleave(torch.arange(member_node.numel(), device=graph.device), count[member_node])
     key = by_node[ragged_range(first[member_node], count[member_node])]
     return Encounters(query, key, member_node)
+
+
+# ---------------------------------------------------------------------- the fused operator
+
+TILE = 32  # pairs, and nodes, that one Triton program takes together
+
+
+def _tables(graph: RelationalGraph) -> list[Tensor]:
+    """First pair of each node [T + 1], node of each pair [P], first node of each tile [Q + 1]."""
+    tables = layout(graph)
+    return [tables.nodes.ptr, tables.pair_node, graph.derived("node_tiles", node_tiles)]
+
+
+def node_tiles(graph: RelationalGraph) -> Tensor:
+    """Consecutive nodes packed into tiles of at most TILE pairs and TILE nodes; a larger node is a tile of its own."""
+    ptr = graph.node_ptr.cpu()
+    node = torch.arange(graph.num_targets)
+    fits = torch.searchsorted(ptr, ptr[:-1] + TILE, right=True) - 1  # the tile that begins at a node ends before this
+    following = torch.minimum(torch.maximum(fits, node + 1), node + TILE).clamp(max=graph.num_targets).tolist()
+    first = [0]
+    while first[-1] < graph.num_targets:
+        first.append(following[first[-1]])
+    return torch.tensor(first, dtype=torch.int32, device=graph.device)
+
+
+def _fake(projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> Tensor:
+    return projected.new_empty(tables[0].size(0) - 1, projected.size(1), projected.size(2) // 3)
+
+
+def _fake_backward(
+    grad: Tensor, projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(projected), grad.new_empty(0) if root is None else torch.empty_like(grad)
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    projected, root, tables, ctx.relu, ctx.scale = inputs
+    ctx.has_root = root is not None
+    ctx.save_for_backward(projected, *tables, *([] if root is None else [root]))
+    ctx.num_tables = len(tables)
+
+
+def _backward(ctx: Any, op: Any, grad: Tensor) -> tuple[Any, ...]:
+    projected, *rest = ctx.saved_tensors
+    tables, root = rest[: ctx.num_tables], rest[-1] if ctx.has_root else None
+    grad_projected, grad_root = op(grad.contiguous(), projected, root, tables, ctx.relu, ctx.scale)
+    return grad_projected, grad_root if ctx.has_root else None, [None] * len(tables), None, None
+
+
+_fused = FusedOp(
+    "attend_relations",
+    "relation_level",
+    schema="(Tensor projected, Tensor? root, Tensor[] tables, bool relu, float scale) -> Tensor",
+    backward_schema="(Tensor grad, Tensor projected, Tensor? root, Tensor[] tables, bool relu, float scale) "
+    "-> (Tensor, Tensor)",
+    fake=_fake,
+    fake_backward=_fake_backward,
+    setup=_setup,
+    backward=_backward,
+)

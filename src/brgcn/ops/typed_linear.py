@@ -1,20 +1,27 @@
 """A linear map of each pair by the matrix of its relation.
 
-Pairs are grouped by relation into blocks of equal height, the last of each relation padded with zeros, and all blocks
-are multiplied in one batched product. The number of launches does not depend on the number of relations, and no weight
-is gathered per row: a block of 32 pairs shares one.
+No weight is gathered per row, and the number of launches does not depend on the number of relations. The torch version
+groups pairs by relation into blocks of equal height, the last of each relation padded with zeros, and multiplies all
+blocks in one batched product; on the CPU this is also the fast version, since a library's matrix product is hard to
+beat. The Triton version reads and writes the rows where they are.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from brgcn.graph import RelationalGraph
+from brgcn.ops.backend import backend_for
+from brgcn.ops.precision import autocast_features
+from brgcn.ops.registered import FusedOp
+from brgcn.ops.tables import Chunks, Grouping, cut, pair_rows
 
-BLOCK = 32
+BLOCK = 32  # rows of a block in the torch version
+TILE = 64  # pairs of a relation that one Triton program multiplies
+SUM_CHUNK = 1024  # pairs of a relation over which one Triton program sums up the gradient of its matrix
 
 
 class Blocks(NamedTuple):
@@ -24,6 +31,17 @@ class Blocks(NamedTuple):
 
 def typed_linear(z: Tensor, weight: Tensor, graph: RelationalGraph) -> Tensor:
     """z [P, L, in], weight [R, L, in, out] -> [P, L, out]."""
+    z, weight = autocast_features(z), autocast_features(weight)
+    if backend_for(z) != "triton":
+        return _typed_linear(z, weight, graph)
+    order = pair_rows(graph).by_relation
+    tiles = graph.derived("relation_tiles", lambda g: _chunks(order, TILE))
+    sums = graph.derived("relation_sums", lambda g: _chunks(order, SUM_CHUNK))
+    out: Tensor = _fused("triton", z, weight, [order.ptr, order.entry, *tiles, *sums])
+    return out
+
+
+def _typed_linear(z: Tensor, weight: Tensor, graph: RelationalGraph) -> Tensor:
     slot, block_relation = graph.derived("relation_blocks", relation_blocks)
     _, lanes, in_channels = z.shape
     padded = z.new_zeros(block_relation.numel() * BLOCK, lanes, in_channels).index_copy(0, slot, z)
@@ -42,3 +60,33 @@ def relation_blocks(graph: RelationalGraph) -> Blocks:
     first_row = (num_blocks.cumsum(0) - num_blocks) * BLOCK
     block_relation = torch.repeat_interleave(torch.arange(graph.num_relations, device=relation.device), num_blocks)
     return Blocks(first_row[relation] + rank, block_relation)
+
+
+# ---------------------------------------------------------------------- the fused operator
+
+
+def _chunks(order: Grouping, size: int) -> Chunks:
+    every = torch.arange(order.num_segments, device=order.ptr.device)
+    return cut(order.ptr, every, torch.full_like(every, size))
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    z, weight, tables = inputs
+    ctx.save_for_backward(z, weight, *tables)
+
+
+def _backward(ctx: Any, op: Any, grad: Tensor) -> tuple[Any, ...]:
+    z, weight, *tables = ctx.saved_tensors
+    return (*op(grad.contiguous(), z, weight, tables), [None] * len(tables))
+
+
+_fused = FusedOp(
+    "typed_linear",
+    "typed_linear",
+    schema="(Tensor z, Tensor weight, Tensor[] tables) -> Tensor",
+    backward_schema="(Tensor grad, Tensor z, Tensor weight, Tensor[] tables) -> (Tensor, Tensor)",
+    fake=lambda z, weight, tables: z.new_empty(z.size(0), z.size(1), weight.size(3)),
+    fake_backward=lambda grad, z, weight, tables: (torch.empty_like(z), torch.empty_like(weight)),
+    setup=_setup,
+    backward=_backward,
+)

@@ -1,4 +1,4 @@
-"""Stratified cross-validation on the training labels; test labels are never read."""
+"""Stratified cross-validation on the training labels; test labels are never read. The folds train together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from torch import Tensor
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.splits import stratified_folds
-from brgcn.tasks.training import NodeTrainer
+from brgcn.tasks.together import runs_together
+from brgcn.tasks.trainer import NodeTrainer
 
 
 def cross_validate(
@@ -36,27 +37,24 @@ def cross_validate(
     Returns:
         ``accuracy`` and ``loss``, each [repeats * folds][epochs].
     """
+    drawn = [(seed + repeat, stratified_folds(labels, folds, seed + repeat)) for repeat in range(repeats)]
+    seeds = [drawing for drawing, _ in drawn for _ in range(folds)]
+    held = torch.stack([fold == left_out for _, fold in drawn for left_out in range(folds)], dim=1)
     curves: dict[str, list[list[float]]] = {"accuracy": [], "loss": []}
-    for repeat in range(repeats):
-        fold = stratified_folds(labels, folds, seed + repeat)
-        for left_out in range(folds):
-            held = fold == left_out
-            trainer = NodeTrainer(
-                graph,
-                nodes[~held],
-                labels[~held],
-                num_classes,
-                settings,
-                seed + repeat,
-                device=device,
-                watch=(nodes[held], labels[held]),
-            )
-            accuracy, loss = [], []
-            for record in trainer.epochs():
-                accuracy.append(record["watch_accuracy"])
-                loss.append(record["watch_loss"])
+    size = runs_together(graph, settings, len(seeds), device)
+    for first in range(0, len(seeds), size):
+        some = slice(first, first + size)
+        trainer = NodeTrainer(
+            graph, nodes, labels, num_classes, settings, seeds[some], device=device, watched=held[:, some]
+        )
+        accuracy: list[list[float]] = [[] for _ in trainer.seeds]
+        loss: list[list[float]] = [[] for _ in trainer.seeds]
+        for records in trainer.epochs():
+            for run, record in records:
+                accuracy[run].append(record["watch_accuracy"])
+                loss[run].append(record["watch_loss"])
                 if listener is not None:
-                    listener(repeat * folds + left_out, record)
-            curves["accuracy"].append(accuracy)
-            curves["loss"].append(loss)
+                    listener(first + run, record)
+        curves["accuracy"] += accuracy
+        curves["loss"] += loss
     return curves

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import sys
 from collections.abc import Iterator
 
 import torch
 
 from brgcn.errors import BrgcnError
+from brgcn.ops.backend import backend_for, fused_threads
 
 
 def pick_device(name: str) -> torch.device:
@@ -32,10 +35,31 @@ def pick_device(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Compute with ``count`` threads: sums on the CPU depend on it in their last bits."""
+    """Compute with ``count`` threads.
+
+    With fused operators they are the operators' own, and torch keeps to one: what is left to it is small, and its idle
+    threads would spin on the cores that the operators need.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    fused = backend_for(torch.empty(0)) == "numba"
+    torch.set_num_threads(1 if fused else count)
     try:
-        yield
+        with fused_threads(count) if fused else contextlib.nullcontext():
+            yield
     finally:
         torch.set_num_threads(before)
+
+
+def keep_freed_memory() -> None:
+    """Ask the C library to keep what is freed for the next epoch.
+
+    By default glibc hands large blocks back to the system at once, and fetching them again page by page costs a
+    quarter of an epoch on the CPU. This concerns the whole process, so only whole training runs ask for it.
+    """
+    if sys.platform != "linux":
+        return
+    m_trim_threshold, m_mmap_threshold = -1, -3
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        library = ctypes.CDLL(None)
+        library.mallopt(m_mmap_threshold, 1 << 30)
+        library.mallopt(m_trim_threshold, (1 << 31) - 1)

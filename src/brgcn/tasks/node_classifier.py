@@ -16,7 +16,8 @@ from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
 from brgcn.tasks.device import pick_device
 from brgcn.tasks.settings import NodeSettings
-from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
+from brgcn.tasks.trainer import NodeTrainer
+from brgcn.tasks.training import logits, prepare_graph
 
 Nodes = Tensor | np.ndarray | Sequence[int]
 
@@ -63,8 +64,8 @@ class NodeClassifier:
             device=device,
             features=self.features_,
         )
-        self.history_ = list(trainer.epochs())
-        self.model_ = trainer.model
+        self.history_ = [record for records in trainer.epochs() for _, record in records]
+        self.model_ = trainer.trained()
         return self
 
     def predict_proba(self, nodes: Nodes) -> np.ndarray:

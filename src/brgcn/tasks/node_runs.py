@@ -16,12 +16,14 @@ from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeModel
-from brgcn.tasks.device import pick_device, threads
+from brgcn.tasks.device import keep_freed_memory, pick_device, threads
 from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.settings import NodeSettings
-from brgcn.tasks.training import NodeTrainer, logits, prepare_graph
+from brgcn.tasks.together import runs_together
+from brgcn.tasks.trainer import NodeTrainer
+from brgcn.tasks.training import logits, prepare_graph
 
 _FACTS_OF_RESULT = ("task", "dataset", "model", "preset", "changed_settings", "fingerprint")
 Listener = Callable[[int, dict[str, Any]], None]  # called with the run and each epoch's record
@@ -39,9 +41,12 @@ def train_runs(
     device: torch.device | str = "cpu",
     overwrite: bool = False,
     checkpoint_seconds: float = 10.0,
+    together: int | None = None,
     listener: Listener | None = None,
 ) -> RunFolder:
     """Train ``runs`` models with the seeds seed, seed + 1, .. and leave them in the folder ``out``.
+
+    ``together`` of them are trained as one wide model; without it, as many as pay and fit into memory.
 
     ``preset`` and ``changed_settings`` are for the record: where the settings came from, and what of it was changed.
     """
@@ -52,6 +57,10 @@ def train_runs(
         raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
     device = torch.device(device)
     seeds = range(seed, seed + runs)
+    if together is None:
+        together = runs_together(prepare_graph(dataset.graph, settings), settings, runs, device)
+    elif together < 1:
+        raise DataError(f"the number of runs trained together must be at least 1, not {together}")
     folder = RunFolder.create(
         out,
         dataset,
@@ -60,6 +69,7 @@ def train_runs(
         seeds=seeds,
         device=device,
         changed_settings=changed_settings,
+        together=together,
         overwrite=overwrite,
     )
     return continue_runs(folder, checkpoint_seconds=checkpoint_seconds, listener=listener)
@@ -83,19 +93,21 @@ def continue_runs(
 def _continue(
     folder: RunFolder, device: torch.device | str | None, checkpoint_seconds: float, listener: Listener | None
 ) -> None:
+    keep_freed_memory()
     device = pick_device(folder.facts["device"]) if device is None else torch.device(device)
     graph = prepare_graph(folder.named_graph.graph, folder.settings)
     train = folder.splits["train"]
     first, tensors, progress = folder.read_checkpoint()
     graph_there = graph.to(device)
-    for run in range(first, len(folder.seeds)):
+    together = folder.facts["together"]
+    while first < len(folder.seeds):
         trainer = NodeTrainer(
             graph_there,
             train.nodes,
             train.labels,
             len(folder.classes),
             folder.settings,
-            folder.seeds[run],
+            folder.seeds[first : first + together],
             device=device,
         )
         if progress is not None:
@@ -107,43 +119,49 @@ def _continue(
                     where=str(folder.path / "checkpoint.safetensors"),
                     remedy=f"Remove it; brgcn train --resume {folder.path} then begins anew.",
                 ) from error
-        _train_one(folder, trainer, run, checkpoint_seconds, listener)
-        _finish_run(folder, trainer, run, graph_there)
-        folder.write_checkpoint(run + 1, None)
-        progress = None
+        _train_group(folder, trainer, first, checkpoint_seconds, listener)
+        for run in range(len(trainer.seeds)):
+            _finish_run(folder, trainer, first, run, graph_there)
+        first, progress = first + together, None
+        folder.write_checkpoint(first, None)
     folder.finish(summarise(folder))
 
 
-def _train_one(
-    folder: RunFolder, trainer: NodeTrainer, run: int, checkpoint_seconds: float, listener: Listener | None
+def _train_group(
+    folder: RunFolder, trainer: NodeTrainer, first: int, checkpoint_seconds: float, listener: Listener | None
 ) -> None:
+    """The runs from ``first`` on that ``trainer`` trains together."""
     saved = time.monotonic()
     with (folder.path / "metrics.jsonl").open("a") as metrics, (folder.path / "timings.jsonl").open("a") as timings:
         begun = time.perf_counter()
-        for record in trainer.epochs():
-            seconds = time.perf_counter() - begun
-            _log(metrics, {"run": run, **record})
-            _log(timings, {"run": run, "phase": record["phase"], "epoch": record["epoch"], "seconds": seconds})
-            if listener is not None:
-                listener(run, record)
+        for records in trainer.epochs():
+            # of the time of runs that train together, each has its share
+            seconds = (time.perf_counter() - begun) / max(1, len(records))
+            for place, record in records:
+                run = first + place
+                _log(metrics, {"run": run, **record})
+                _log(timings, {"run": run, "phase": record["phase"], "epoch": record["epoch"], "seconds": seconds})
+                if listener is not None:
+                    listener(run, record)
             if time.monotonic() - saved >= checkpoint_seconds:
                 for log in (metrics, timings):
                     log.flush()
                     os.fsync(log.fileno())
-                folder.write_checkpoint(run, trainer.state())
+                folder.write_checkpoint(first, trainer.state())
                 saved = time.monotonic()
             begun = time.perf_counter()
 
 
-def _finish_run(folder: RunFolder, trainer: NodeTrainer, run: int, graph: RelationalGraph) -> None:
+def _finish_run(folder: RunFolder, trainer: NodeTrainer, first: int, place: int, graph: RelationalGraph) -> None:
     """Test labels are read here for the first time, once per run, when the weights no longer change."""
-    outcome: dict[str, Any] = {"run": run, "seed": folder.seeds[run], "epochs": trainer.epochs_trained}
+    run, model = first + place, trainer.trained(place)
+    outcome: dict[str, Any] = {"run": run, "seed": folder.seeds[run], "epochs": trainer.epochs_trained(place)}
     rows: list[Sequence[Any]] = []
     for name, split in folder.splits.items():
-        probability = probabilities(trainer.model, graph, split.nodes, folder.settings)
+        probability = probabilities(model, graph, split.nodes, folder.settings)
         outcome[name] = report(probability.argmax(-1), split.labels, len(folder.classes))
         rows += prediction_rows(folder.named_graph, folder.classes, name, split, probability)
-    folder.write_run(run, trainer.model, outcome, rows)
+    folder.write_run(run, model, outcome, rows)
 
 
 def probabilities(model: NodeModel, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> Tensor:

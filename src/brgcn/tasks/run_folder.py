@@ -45,11 +45,11 @@ from brgcn.tasks.run_files import (
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.training import build_model
 
-FORMAT = 1
+FORMAT = 2
 _FACTS = {
     **dict.fromkeys(("task", "dataset", "model", "preset", "fingerprint", "device"), str),
     **dict.fromkeys(("seeds", "classes"), list),
-    "threads": int,
+    **dict.fromkeys(("threads", "together"), int),
 }
 _BEFORE_IT_BEGINS = {"settings.yaml", "environment.json", "graph.safetensors", "labels.tsv"}
 
@@ -72,6 +72,7 @@ class RunFolder:
         seeds: Sequence[int],
         device: torch.device,
         changed_settings: dict[str, Any] | None = None,
+        together: int = 1,
         overwrite: bool = False,
     ) -> RunFolder:
         """Build the folder beside its place and move it there: it appears whole or not at all."""
@@ -88,6 +89,7 @@ class RunFolder:
             "seeds": list(seeds),
             "device": str(device),
             "threads": torch.get_num_threads(),
+            "together": together,
             "classes": list(dataset.label_names),
         }
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,254 @@
+# mypy: ignore-errors
+"""Node level on the CPU: one pass over the pairs forward, one over the pairs and one over the rows backward."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brgcn.ops.cpu.parallel import array, compiled, over_segments
+from brgcn.ops.cpu.vector import vectors, width_for
+from brgcn.ops.dropout import FIRST_FACTOR, SECOND_FACTOR, SPREAD, WORD, threshold
+
+_WORD, _FIRST, _SECOND, _SPREAD = (np.uint64(word) for word in (WORD, FIRST_FACTOR, SECOND_FACTOR, SPREAD))
+_15, _16, _32 = np.uint64(15), np.uint64(16), np.uint64(32)
+
+
+def attend_edges(
+    values: Tensor,
+    target_score: Tensor,
+    source_score: Tensor,
+    seed: Tensor,
+    tables: list[Tensor],
+    negative_slope: float,
+    dropout: float,
+) -> tuple[Tensor, Tensor]:
+    values = values.contiguous()
+    _, lanes, channels = values.shape
+    pair_ptr = tables[4]
+    z = values.new_empty(target_score.size(0), lanes, channels)
+    attention = target_score.new_empty(tables[0].size(0), lanes)
+    kernels = _kernels(width_for(channels))
+    ptr = array(pair_ptr)
+    over_segments(
+        kernels.forward,
+        ptr,
+        ptr,
+        array(tables[2]),
+        array(tables[3]),
+        array(target_score.contiguous()),
+        array(source_score.contiguous()),
+        array(values).reshape(-1),
+        *_dropping(seed, tables[1], dropout, values),
+        _like(negative_slope, values),
+        channels,
+        array(z).reshape(-1),
+        array(attention),
+    )
+    return z, attention
+
+
+def attend_edges_backward(
+    grad: Tensor,
+    values: Tensor,
+    target_score: Tensor,
+    source_score: Tensor,
+    seed: Tensor,
+    z: Tensor,
+    attention: Tensor,
+    tables: list[Tensor],
+    negative_slope: float,
+    dropout: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    values = values.contiguous()
+    channels = values.size(2)
+    edge_pair, edge_id, value_row, score_row, pair_ptr = tables[:5]
+    value_ptr, value_entry, score_ptr, score_entry = tables[11], tables[12], tables[18], tables[19]
+    kernels = _kernels(width_for(channels))
+    grad_score = torch.empty_like(attention)
+    grad_target, grad_source = torch.empty_like(target_score), torch.empty_like(source_score)
+    grad_values = torch.empty_like(values)
+    dropping = _dropping(seed, edge_id, dropout, values)
+    dz = array(grad).reshape(-1)
+    ptr = array(pair_ptr)
+    over_segments(
+        kernels.scores,
+        ptr,
+        ptr,
+        array(value_row),
+        array(score_row),
+        array(target_score.contiguous()),
+        array(source_score.contiguous()),
+        array(values).reshape(-1),
+        *dropping,
+        _like(negative_slope, values),
+        channels,
+        array(attention),
+        dz,
+        array(grad_score),
+        array(grad_target),
+    )
+    ptr = array(value_ptr)
+    over_segments(
+        kernels.values,
+        ptr,
+        ptr,
+        array(value_entry),
+        array(edge_pair),
+        array(attention),
+        *dropping,
+        channels,
+        dz,
+        array(grad_values).reshape(-1),
+    )
+    ptr = array(score_ptr)
+    over_segments(_sum_scores, ptr, ptr, array(score_entry), array(grad_score), array(grad_source))
+    return grad_values, grad_target, grad_source
+
+
+def _dropping(seed: Tensor, edge_id: Tensor, dropout: float, values: Tensor):
+    """Arguments of the kernels: lane seeds (none: no dropout), edge ids, threshold, factor of what is kept."""
+    return (
+        array(seed).astype(np.uint64),
+        array(edge_id),
+        np.uint64(threshold(dropout)),
+        _like(1.0 / (1.0 - dropout), values),
+    )
+
+
+def _like(number: float, tensor: Tensor):
+    """As a scalar of the tensor's type: a float64 scalar would widen all arithmetic of a float32 kernel."""
+    return array(tensor).dtype.type(number)
+
+
+@compiled
+def _mix(word):
+    word = ((word ^ (word >> _16)) * _FIRST) & _WORD
+    word = ((word ^ (word >> _15)) * _SECOND) & _WORD
+    return word ^ (word >> _15)
+
+
+@compiled
+def _kept(edge, ids, seed, threshold, factor):
+    """0 or the factor of an edge; see ops/dropout.py."""
+    identity = np.uint64(ids[edge]) if len(ids) else np.uint64(edge)
+    word = _mix((((identity & _WORD) * _SPREAD) & _WORD) ^ seed)
+    word = _mix(word ^ (identity >> _32) ^ seed)
+    return factor if word >= threshold else factor * 0
+
+
+@compiled
+def _sum_scores(begin, end, ptr, entry, grad_score, out):
+    """out[s] = sum of grad_score over the entries of segment s."""
+    lanes = out.shape[1]
+    for segment in range(begin, end):
+        for lane in range(lanes):
+            out[segment, lane] = 0
+        for k in range(ptr[segment], ptr[segment + 1]):
+            edge = entry[k] if len(entry) else k
+            for lane in range(lanes):
+                out[segment, lane] += grad_score[edge, lane]
+
+
+@lru_cache
+def _kernels(width: int) -> SimpleNamespace:
+    """The kernels for rows of ``width`` numbers, or of a multiple of it."""
+    v = vectors(width)
+    zero, load, store, add, dot = v.zero, v.load, v.store, v.add, v.dot
+
+    @compiled
+    def forward(
+        begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels,
+        z, attention,
+    ):  # fmt: skip
+        lanes = target.shape[1]
+        for pair in range(begin, end):
+            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+            for lane in range(lanes):
+                if last - first == 1:
+                    attention[first, lane] = 1
+                else:
+                    t = target[pair, lane]
+                    highest = -np.inf
+                    for edge in range(first, last):
+                        s = t + source[score_row[edge], lane]
+                        s = s if s > 0 else s * slope
+                        attention[edge, lane] = s
+                        highest = s if not s <= highest else highest  # NaN is taken over
+                    total = t * 0
+                    for edge in range(first, last):
+                        s = math.exp(attention[edge, lane] - highest)
+                        attention[edge, lane] = s
+                        total += s
+                    share = 1 / total
+                    for edge in range(first, last):
+                        attention[edge, lane] *= share
+                for part in range(0, channels, width):
+                    total = zero(values)
+                    for edge in range(first, last):
+                        weight = attention[edge, lane]
+                        if len(seed):
+                            weight *= _kept(edge, ids, seed[lane], threshold, factor)
+                        if weight != 0:
+                            row = np.int64(value_row[edge])
+                            total = add(total, weight, load(values, (row * lanes + lane) * channels + part))
+                    store(z, (pair * lanes + lane) * channels + part, total)
+
+    @compiled
+    def scores(
+        begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels,
+        attention, dz, grad_score, grad_target,
+    ):  # fmt: skip
+        lanes = target.shape[1]
+        one = slope * 0 + 1
+        for pair in range(begin, end):
+            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+            for lane in range(lanes):
+                if last - first == 1:  # a softmax over one is constant
+                    grad_score[first, lane] = 0
+                    grad_target[pair, lane] = 0
+                    continue
+                mean = target[pair, lane] * 0
+                for edge in range(first, last):
+                    row = np.int64(value_row[edge])
+                    kept = _kept(edge, ids, seed[lane], threshold, factor) if len(seed) else one
+                    g = mean * 0
+                    if kept != 0:
+                        for part in range(0, channels, width):
+                            there = load(values, (row * lanes + lane) * channels + part)
+                            g += dot(load(dz, (pair * lanes + lane) * channels + part), there)
+                        g *= kept
+                    grad_score[edge, lane] = g
+                    mean += attention[edge, lane] * g
+                total = mean * 0
+                for edge in range(first, last):
+                    g = attention[edge, lane] * (grad_score[edge, lane] - mean)
+                    if not target[pair, lane] + source[score_row[edge], lane] > 0:
+                        g *= slope
+                    grad_score[edge, lane] = g
+                    total += g
+                grad_target[pair, lane] = total
+
+    @compiled
+    def values(begin, end, ptr, entry, edge_pair, attention, seed, ids, threshold, factor, channels, dz, grad_values):
+        lanes = attention.shape[1]
+        for row in range(begin, end):
+            for lane in range(lanes):
+                for part in range(0, channels, width):
+                    total = zero(dz)
+                    for k in range(ptr[row], ptr[row + 1]):
+                        edge = np.int64(entry[k]) if len(entry) else np.int64(k)
+                        weight = attention[edge, lane]
+                        if len(seed):
+                            weight *= _kept(edge, ids, seed[lane], threshold, factor)
+                        if weight != 0:
+                            pair = np.int64(edge_pair[edge])
+                            total = add(total, weight, load(dz, (pair * lanes + lane) * channels + part))
+                    store(grad_values, (row * lanes + lane) * channels + part, total)
+
+    return SimpleNamespace(forward=forward, scores=scores, values=values)

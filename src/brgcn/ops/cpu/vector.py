@@ -1,0 +1,143 @@
+# mypy: ignore-errors
+"""Short vectors as values inside numba functions.
+
+Numba alone cannot keep a row of 16 numbers in registers: its loops over a row carry checks for overlapping arrays and
+a scalar remainder that cost more than the row. ``vectors(16)`` gives a value type of 16 numbers, which LLVM maps to the
+widest instructions of the machine, and the few operations that the kernels need::
+
+    total = v.zero(x)                      # 16 zeros of the type of x's elements
+    total = v.add(total, w, v.load(x, i))  # total + w * x[i : i + 16], x a flat array
+    v.store(out, o, total)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import SimpleNamespace
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, register_model
+
+LARGEST = 64  # wider rows are taken in several pieces
+
+
+class VectorType(types.Type):
+    def __init__(self, dtype, width):
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Vector({dtype}, {width})")
+
+
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        element = ir.FloatType() if kind.dtype == types.float32 else ir.DoubleType()
+        super().__init__(manager, kind, ir.VectorType(element, kind.width))
+
+
+def width_for(channels: int) -> int:
+    """The widest vector that divides a row of ``channels``."""
+    return max(width for width in range(1, min(channels, LARGEST) + 1) if channels % width == 0)
+
+
+@lru_cache
+def vectors(width: int) -> SimpleNamespace:
+    @intrinsic
+    def zero(context, like):
+        kind = VectorType(like.dtype, width)
+
+        def build(target, builder, signature, args):
+            return ir.Constant(target.get_value_type(kind), [0.0] * width)
+
+        return kind(like), build
+
+    @intrinsic
+    def load(context, array, offset):
+        kind = VectorType(array.dtype, width)
+
+        def build(target, builder, signature, args):
+            return builder.load(_pointer(target, builder, signature, args, kind), align=array.dtype.bitwidth // 8)
+
+        return kind(array, offset), build
+
+    @intrinsic
+    def store(context, array, offset, vector):
+        def build(target, builder, signature, args):
+            pointer = _pointer(target, builder, signature, args, vector)
+            builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+            return target.get_dummy_value()
+
+        return types.void(array, offset, vector), build
+
+    @intrinsic
+    def add(context, total, weight, vector):
+        """total + weight * vector"""
+
+        def build(target, builder, signature, args):
+            number = target.cast(builder, args[1], signature.args[1], vector.dtype)
+            product = builder.fmul(_spread(builder, number, args[2].type), args[2], flags=["contract"])
+            return builder.fadd(args[0], product, flags=["contract"])
+
+        return total(total, weight, vector), build
+
+    @intrinsic
+    def dot(context, a, b):
+        def build(target, builder, signature, args):
+            return _sum(builder, builder.fmul(args[0], args[1]))
+
+        return a.dtype(a, b), build
+
+    @intrinsic
+    def relu(context, vector):
+        def build(target, builder, signature, args):
+            zeros = ir.Constant(args[0].type, [0.0] * width)
+            # "not below zero" rather than "above", so that NaN stays NaN
+            return builder.select(builder.fcmp_ordered("<", args[0], zeros), zeros, args[0])
+
+        return vector(vector), build
+
+    @intrinsic
+    def where_positive(context, test, vector):
+        """vector where test > 0, else 0"""
+
+        def build(target, builder, signature, args):
+            zeros = ir.Constant(args[0].type, [0.0] * width)
+            return builder.select(builder.fcmp_ordered(">", args[0], zeros), args[1], zeros)
+
+        return vector(test, vector), build
+
+    return SimpleNamespace(
+        zero=zero, load=load, store=store, add=add, dot=dot, relu=relu, where_positive=where_positive
+    )
+
+
+def _pointer(target, builder, signature, args, kind):
+    array = cgutils.create_struct_proxy(signature.args[0])(target, builder, value=args[0])
+    offset = target.cast(builder, args[1], signature.args[1], types.int64)
+    return builder.bitcast(builder.gep(array.data, [offset]), target.get_value_type(kind).as_pointer())
+
+
+def _spread(builder, number, vector):
+    """The number in every place of a vector."""
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), everywhere)
+
+
+def _sum(builder, vector):
+    """All elements added up, halves first: one after the other would wait for each addition."""
+    index = ir.IntType(32)
+    while vector.type.count % 2 == 0:
+        half = vector.type.count // 2
+        nothing = ir.Constant(vector.type, ir.Undefined)
+        low, high = (
+            builder.shuffle_vector(
+                vector, nothing, ir.Constant(ir.VectorType(index, half), list(range(first, first + half)))
+            )
+            for first in (0, half)
+        )
+        vector = builder.fadd(low, high)
+    total = builder.extract_element(vector, ir.Constant(index, 0))
+    for place in range(1, vector.type.count):
+        total = builder.fadd(total, builder.extract_element(vector, ir.Constant(index, place)))
+    return total

@@ -1,0 +1,38 @@
+"""How many runs to train together."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from brgcn.graph import RelationalGraph
+from brgcn.tasks.settings import NodeSettings
+
+SHARE = 0.4  # of the free memory that the runs of a group may take
+# On the CPU runs side by side save little: their arithmetic is the same, and together they outgrow the caches.
+MOST = {"cpu": 1, "cuda": 32}
+
+
+def runs_together(graph: RelationalGraph, settings: NodeSettings, runs: int, device: torch.device | str) -> int:
+    """As many of ``runs`` as pay and fit into memory, in groups of equal size."""
+    device = torch.device(device)
+    fit = int(SHARE * _free_memory(device) // bytes_of_run(graph, settings))
+    largest = max(1, min(runs, MOST[device.type], fit))
+    groups = -(-runs // largest)
+    return -(-runs // groups)
+
+
+def bytes_of_run(graph: RelationalGraph, settings: NodeSettings) -> int:
+    """A generous estimate: parameters with their gradient and two moments, and what a layer keeps for the way back."""
+    width = settings.hidden * settings.heads
+    rows = graph.num_nodes * settings.bases if settings.bases else 3 * graph.num_pairs
+    parameters = (rows + graph.num_nodes) * width + 2 * graph.num_pairs * settings.heads
+    activations = settings.layers * (4 * 3 * width * graph.num_pairs + 4 * settings.heads * graph.num_edges)
+    return 4 * (4 * parameters + activations)
+
+
+def _free_memory(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4 << 30

@@ -1,0 +1,335 @@
+"""Training runs of a node classifier: phases, epochs, early stopping, and a state that can be saved and continued.
+
+Runs that differ in their seed alone (or in the labels they see, as the folds of cross-validation do) are trained
+together as one wide model: their parameters lie side by side, and every gradient belongs to one run. Each is the same,
+up to rounding, as if it had been trained alone. Every epoch's dropout is derived from the run's seed and the epoch's
+number, so runs continued from a saved state go on exactly as if they had never stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from brgcn.errors import DataError
+from brgcn.graph import RelationalGraph
+from brgcn.nn import NodeModel
+from brgcn.nn.slots import step_seeds
+from brgcn.receptive_field import ReceptiveField
+from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.splits import stratified_holdout
+from brgcn.tasks.step import Step
+from brgcn.tasks.training import build_model, field_for, input_rows
+
+# Epochs that are computed before anybody looks at the numbers. On CUDA a look makes the device wait for the host.
+LOOK_EVERY = {"cpu": 1, "cuda": 16}
+SEED_BLOCK = 256  # epochs whose dropout seeds are computed together
+Records = list[tuple[int, dict[str, Any]]]  # (run of the group, what an epoch measured)
+
+
+@dataclass
+class RunProgress:
+    """Where one run stands."""
+
+    best_epoch: int = 0
+    best_accuracy: float = -1.0
+    best_loss: float = float("inf")
+    fit_epochs: int = 0  # epochs that the phase "fit" takes
+
+
+@dataclass
+class Progress:
+    """Where the runs stand; with the weights and Adam's moments it is all that is needed to go on."""
+
+    phase: str  # "select" while early stopping looks for the number of epochs, then "fit"
+    epoch: int = 0  # epochs done in this phase
+    runs: list[RunProgress] = field(default_factory=list)
+
+
+class Part(NamedTuple):
+    """Labelled nodes on which something is measured, and which of them count for which run."""
+
+    field: ReceptiveField
+    features: Tensor | None
+    labels: Tensor  # [n]
+    weight: Tensor  # [n, runs] of each label in the loss; sums to one over n
+    share: Tensor  # [n, runs] of each label in the accuracy; sums to one over n
+
+
+class NodeTrainer:
+    """Trains one model per seed, all together.
+
+    ``for records in trainer.epochs()`` runs epoch after epoch and yields what was measured; between two of them
+    ``state()`` can be saved, and ``restore()`` puts it into a new trainer made with the same arguments. In the end
+    ``trained(k)`` is the model of run k.
+    """
+
+    def __init__(
+        self,
+        graph: RelationalGraph,
+        nodes: Tensor,
+        labels: Tensor,
+        num_classes: int,
+        settings: NodeSettings,
+        seeds: int | Sequence[int],
+        *,
+        device: torch.device | str = "cpu",
+        features: Tensor | None = None,
+        watched: Tensor | None = None,
+    ) -> None:
+        """Args:
+        graph: with inverse relations where they are wanted (``prepare_graph``), on ``device``.
+        nodes, labels: [n] the training labels.
+        watched: [n, runs] labels that a run does not train on; its accuracy on them is measured after each epoch
+            (cross-validation uses it; it does not influence training).
+        """
+        self.seeds = [seeds] if isinstance(seeds, int) else list(seeds)
+        self.watched = torch.zeros(nodes.numel(), len(self.seeds), dtype=torch.bool) if watched is None else watched
+        if not (~self.watched).any(0).all():
+            raise DataError("there are no training labels")
+        self.graph = graph
+        self.nodes, self.labels = nodes, labels
+        self.num_classes = num_classes
+        self.settings = settings
+        self.device = torch.device(device)
+        self.features = features
+        self.held = torch.zeros_like(self.watched)
+        if settings.patience:
+            for run, seed in enumerate(self.seeds):
+                mine = ~self.watched[:, run]
+                self.held[mine, run] = stratified_holdout(labels[mine], settings.validation, seed)
+        selecting = bool(self.held.any())
+        runs = [RunProgress(fit_epochs=settings.epochs) for _ in self.seeds]
+        self.progress = Progress("select" if selecting else "fit", runs=runs)
+        self.kept: dict[int, dict[str, Tensor]] = {}  # weights of runs that are ahead of the others, or were better
+        self._begin_phase()
+
+    def _begin_phase(self) -> None:
+        """Fresh models on the labels of the phase: without the held-back ones while selecting, with all in the end."""
+        whole = self.graph.to("cpu")
+        width = None if self.features is None else self.features.size(1)
+        models = [build_model(whole, self.num_classes, self.settings, seed, width) for seed in self.seeds]
+        self.model = NodeModel.together(models).to(self.device)
+        self.optimizer = torch.optim.Adam(
+            _parameter_groups(self.model, self.settings),
+            lr=self.settings.learning_rate,
+            fused=True,
+            capturable=self.device.type == "cuda",
+        )
+        selecting = self.progress.phase == "select"
+        used = ~self.watched & ~self.held if selecting else ~self.watched
+        self.parts = {"train": self._part(used, self.settings.class_weights)}
+        if selecting:
+            self.parts["validation"] = self._part(self.held)
+        if self.watched.any():
+            self.parts["watch"] = self._part(self.watched)
+        self.steps_done = self.progress.epoch
+        self._step = Step(self._compute, self.device)
+        self._dropout_seeds = self._seeds_from(0)  # [SEED_BLOCK, layers, lanes], always the same memory
+        self._place_of_epoch = torch.zeros(1, dtype=torch.long, device=self.device)  # among them
+        if self.progress.epoch:
+            self._prepare_seeds()
+
+    def _part(self, counts: Tensor, class_weights: bool = False) -> Part:
+        """The nodes that count for any run."""
+        any_run = counts.any(1)
+        nodes, labels, counts = self.nodes[any_run], self.labels[any_run], counts[any_run]
+        weight = counts.double()
+        if class_weights:
+            for run in range(weight.size(1)):
+                weight[:, run] *= _class_weights(labels[counts[:, run]], self.num_classes)[labels]
+        part = field_for(self.graph, nodes, self.settings)
+        share = counts / counts.sum(0).clamp(min=1)
+        weight = (weight / weight.sum(0).clamp(min=1e-300)).float()
+        return Part(part, input_rows(part, self.features), *(t.to(self.device) for t in (labels, weight, share)))
+
+    # ------------------------------------------------------------------ epochs
+
+    def epochs(self) -> Iterator[Records]:
+        """Train to the end; what some epochs measured, each time."""
+        while True:
+            while wanted := self._epochs_to_look():
+                yield self._epochs(wanted)
+            if self.progress.phase == "fit" or not self.settings.refit:
+                return
+            for run in self.progress.runs:
+                run.fit_epochs = run.best_epoch
+            self.progress.phase, self.progress.epoch = "fit", 0
+            self._begin_phase()
+
+    def _epochs_to_look(self) -> int:
+        """Epochs until somebody must look at the numbers, 0 at the end of the phase."""
+        going_on = [run for run in range(len(self.seeds)) if self._active(run)]
+        if not going_on or self.progress.phase == "select":
+            return len(going_on[:1])
+        next_end = min(self.progress.runs[run].fit_epochs for run in going_on)
+        return min(LOOK_EVERY[self.device.type], next_end - self.progress.epoch)
+
+    def _active(self, run: int) -> bool:
+        now, progress = self.progress.epoch, self.progress.runs[run]
+        if self.progress.phase == "fit":
+            return now < progress.fit_epochs
+        return now < self.settings.epochs and now - progress.best_epoch < self.settings.patience
+
+    def _epochs(self, count: int) -> Records:
+        active = [run for run in range(len(self.seeds)) if self._active(run)]
+        measured = torch.stack([self.step() for _ in range(count)]).tolist()  # [count][runs][measures]
+        names = [f"{part}_{what}" for part in self.parts for what in ("loss", "accuracy")]
+        records: Records = []
+        for rows in measured:
+            self.progress.epoch += 1
+            for run in active:
+                numbers = dict(zip(names, rows[run], strict=True))
+                loss = numbers.pop("train_loss")
+                if loss != loss or loss in (float("inf"), float("-inf")):
+                    raise DataError(
+                        f"the loss became {loss} in epoch {self.progress.epoch}",
+                        remedy="Lower learning_rate, or look for extreme values in the features.",
+                    )
+                head = {"phase": self.progress.phase, "epoch": self.progress.epoch, "loss": loss}
+                records.append((run, {**head, **numbers}))
+                if self.progress.phase == "select":
+                    self._remember_best(run, numbers)
+        if self.progress.phase == "fit":
+            for run in active:  # the others go on, so this is the moment to take its weights
+                if not self._active(run) and any(self._active(other) for other in active):
+                    self.kept[run] = _weights(self.model.apart(run))
+        return records
+
+    def step(self) -> Tensor:
+        """One epoch -> [runs, measures] on the device."""
+        if self.steps_done % SEED_BLOCK == 0:
+            self._prepare_seeds()
+        self.steps_done += 1
+        return self._step()
+
+    def _prepare_seeds(self) -> None:
+        """The seeds of the next epochs: many at once, since computing one takes as many launches as all."""
+        self._dropout_seeds.copy_(self._seeds_from(self.steps_done - self.steps_done % SEED_BLOCK))
+        self._place_of_epoch.fill_(self.steps_done % SEED_BLOCK)
+
+    def _seeds_from(self, epoch: int) -> Tensor:
+        epochs = torch.arange(epoch, epoch + SEED_BLOCK, device=self.device)
+        seeds = torch.tensor(self.seeds, device=self.device)
+        return step_seeds(seeds, epochs, self.settings.layers, self.settings.heads)
+
+    def _compute(self) -> Tensor:
+        """One epoch -> [runs, measures]; no number is looked at, so that a device need not wait."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        seed = self._dropout_seeds.index_select(0, self._place_of_epoch)[0]
+        scores = self._scores(self.parts["train"], seed)
+        losses, accuracies = _measure(scores, self.parts["train"])
+        losses.sum().backward()
+        self.optimizer.step()
+        self._place_of_epoch += 1
+        measures = [losses.detach(), accuracies]
+        for name, part in self.parts.items():
+            if name != "train":
+                measures += self.measure(part)
+        return torch.stack([measure.double() for measure in measures], dim=-1)
+
+    @torch.no_grad()
+    def measure(self, part: Part) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy [runs] without dropout."""
+        self.model.eval()
+        return _measure(self._scores(part, None), part)
+
+    def _scores(self, part: Part, seed: Tensor | None) -> Tensor:
+        """[n, runs, classes]"""
+        scores: Tensor = self.model(part.field.layers, part.features, seed=seed)
+        return scores.view(scores.size(0), len(self.seeds), self.num_classes).index_select(0, part.field.rows)
+
+    def _remember_best(self, run: int, numbers: dict[str, float]) -> None:
+        """Higher accuracy is better; at equal accuracy, lower loss."""
+        progress = self.progress.runs[run]
+        accuracy, loss = numbers["validation_accuracy"], numbers["validation_loss"]
+        if (accuracy, -loss) > (progress.best_accuracy, -progress.best_loss):
+            progress.best_accuracy, progress.best_loss, progress.best_epoch = accuracy, loss, self.progress.epoch
+            if not self.settings.refit:
+                self.kept[run] = _weights(self.model.apart(run))
+
+    # ------------------------------------------------------------------ results, saving and continuing
+
+    def trained(self, run: int = 0) -> NodeModel:
+        """The model of one run, after the last epoch."""
+        model = self.model.apart(run)
+        if run in self.kept:
+            model.load_state_dict(self.kept[run])
+        return model
+
+    def epochs_trained(self, run: int = 0) -> int:
+        """Epochs behind the weights that the run ends with."""
+        progress = self.progress.runs[run]
+        return progress.best_epoch if self.progress.phase == "select" else progress.fit_epochs
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Tensors and plain values; all on the CPU."""
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        for run, weights in self.kept.items():
+            tensors |= {f"kept.{run}.{name}": value for name, value in weights.items()}
+        for name, parameter in self.model.named_parameters():
+            for moment, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"adam.{moment}.{name}"] = torch.as_tensor(value)
+        return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, asdict(self.progress)
+
+    def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
+        runs = [RunProgress(**run) for run in progress["runs"]]
+        self.progress = Progress(progress["phase"], progress["epoch"], runs)
+        self._begin_phase()
+        self.model.load_state_dict(_below("model", tensors))
+        self.kept = {}
+        for run in range(len(self.seeds)):
+            weights = _below(f"kept.{run}", tensors)
+            if weights:
+                self.kept[run] = {name: value.to(self.device) for name, value in weights.items()}
+        for name, parameter in self.model.named_parameters():
+            moments = {moment: tensors.get(f"adam.{moment}.{name}") for moment in ("step", "exp_avg", "exp_avg_sq")}
+            found = {moment: value for moment, value in moments.items() if value is not None}
+            if len(found) == len(moments):
+                self.optimizer.state[parameter] = {m: value.clone().to(self.device) for m, value in found.items()}
+
+
+def _measure(scores: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+    """Cross-entropy and accuracy [runs] of scores [n, runs, classes]."""
+    n, runs, classes = scores.shape
+    label = part.labels.unsqueeze(1).expand(n, runs)
+    losses = F.cross_entropy(scores.float().reshape(-1, classes), label.reshape(-1), reduction="none").view(n, runs)
+    right = scores.detach().argmax(-1) == label
+    return (losses * part.weight).sum(0), (right * part.share).sum(0)
+
+
+def _weights(model: NodeModel) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    cut = len(prefix) + 1
+    return {name[cut:]: value for name, value in tensors.items() if name.startswith(f"{prefix}.")}
+
+
+def _parameter_groups(model: NodeModel, settings: NodeSettings) -> list[dict[str, Any]]:
+    """Adam's weight decay drives what has no other gradient to zero, and attention without its queries and keys is
+    uniform; so what decides on attention has a decay of its own."""
+    attention: list[Tensor] = []
+    rest: list[Tensor] = []
+    for name, parameter in model.named_parameters():
+        kind = name.rsplit(".", 1)[-1]
+        (attention if kind.startswith(("attention_", "query", "key", "root_")) else rest).append(parameter)
+    groups = [
+        {"params": rest, "weight_decay": settings.l2},
+        {"params": attention, "weight_decay": settings.attention_l2},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def _class_weights(labels: Tensor, num_classes: int) -> Tensor:
+    """[classes] n / (classes that occur * size of the class), so that every class counts the same."""
+    size = torch.bincount(labels, minlength=num_classes)
+    occurring = int((size > 0).sum())
+    return labels.numel() / (occurring * size.clamp(min=1).double())
