@@ -59,8 +59,12 @@ class FusedOp:
 def _lazy(room: str, module: str, name: str) -> Callable[..., Any]:
     """Imported when first needed: neither numba nor Triton is paid for by those who do not use it."""
 
+    found: list[Callable[..., Any]] = []
+
     def run(*args: Any) -> Any:
-        return getattr(importlib.import_module(f"{room}.{module}"), name)(*args)
+        if not found:
+            found.append(getattr(importlib.import_module(f"{room}.{module}"), name))
+        return found[0](*args)
 
     return run
 
@@ -90,12 +94,10 @@ def _function(
 ) -> type[torch.autograd.Function]:
     class Direct(torch.autograd.Function):
         @staticmethod
-        def forward(*args: Any) -> Any:
-            return run(*args)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            setup(ctx, inputs, output)
+        def forward(ctx: Any, *args: Any) -> Any:  # a setup_context of its own would cost a look at signatures per call
+            output = run(*args)
+            setup(ctx, args, output)
+            return output
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:

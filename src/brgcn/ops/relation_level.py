@@ -148,13 +148,15 @@ TILE = 32  # pairs, and nodes, that one Triton program takes together
 
 
 def _tables(graph: RelationalGraph) -> list[Tensor]:
-    """First pair of each node [T + 1], node of each pair [P], first node of each tile [Q + 1]."""
+    """First pair of each node [T + 1], node of each pair [P], first node of each tile [Q + 1], nodes larger than a
+    tile."""
     tables = layout(graph)
-    return [tables.nodes.ptr, tables.pair_node, graph.derived("node_tiles", node_tiles)]
+    return [tables.nodes.ptr, tables.pair_node, *graph.derived("node_tiles", node_tiles)]
 
 
-def node_tiles(graph: RelationalGraph) -> Tensor:
-    """Consecutive nodes packed into tiles of at most TILE pairs and TILE nodes; a larger node is a tile of its own."""
+def node_tiles(graph: RelationalGraph) -> tuple[Tensor, Tensor]:
+    """Consecutive nodes packed into tiles of at most TILE pairs and TILE nodes, and the nodes that are larger, each of
+    which is a tile of its own."""
     ptr = graph.node_ptr.cpu()
     node = torch.arange(graph.num_targets)
     fits = torch.searchsorted(ptr, ptr[:-1] + TILE, right=True) - 1  # the tile that begins at a node ends before this
@@ -162,7 +164,8 @@ def node_tiles(graph: RelationalGraph) -> Tensor:
     first = [0]
     while first[-1] < graph.num_targets:
         first.append(following[first[-1]])
-    return torch.tensor(first, dtype=torch.int32, device=graph.device)
+    large = (ptr[1:] - ptr[:-1] > TILE).nonzero().squeeze(1)
+    return torch.tensor(first, dtype=torch.int32, device=graph.device), large.int().to(graph.device)
 
 
 def _fake(projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> Tensor:

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from types import SimpleNamespace
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from brgcn.ops.cpu.parallel import array, compiled, over_rows, over_segments
-from brgcn.ops.cpu.vector import vectors, width_for
+from brgcn.ops.cpu.vector import add, dot, load, store, width_of, zero
 
 PIECE = 2048  # items over which one piece of the coefficients' gradient is summed: the same for any number of threads
 
@@ -21,9 +18,16 @@ def mix_rows(basis: Tensor, coefficients: Tensor, tables: list[Tensor]) -> Tenso
     row, relation = array(tables[0]), array(tables[1])
     channels, projections = basis.size(3), coefficients.size(3)
     out = basis.new_empty(len(row), basis.size(1), projections * channels)
-    kernel = _kernels(width_for(channels)).forward
     over_rows(
-        kernel, len(row), row, relation, array(basis).reshape(-1), array(coefficients), channels, array(out).reshape(-1)
+        _forward,
+        len(row),
+        row,
+        relation,
+        array(basis).reshape(-1),
+        array(coefficients),
+        channels,
+        width_of(channels),
+        array(out).reshape(-1),
     )
     return out
 
@@ -32,18 +36,18 @@ def mix_rows_backward(grad: Tensor, basis: Tensor, coefficients: Tensor, tables:
     basis, coefficients = basis.contiguous(), coefficients.contiguous()
     row, relation = array(tables[0]), array(tables[1])
     channels = basis.size(3)
-    kernels = _kernels(width_for(channels))
     grad_basis = torch.empty_like(basis)
     flat_grad = array(grad).reshape(-1)
     ptr = array(tables[2])
     over_segments(
-        kernels.basis,
+        _basis,
         ptr,
         ptr,
         array(tables[3]),
         relation,
         array(coefficients),
         channels,
+        width_of(channels),
         flat_grad,
         array(grad_basis).reshape(-1),
     )
@@ -51,7 +55,7 @@ def mix_rows_backward(grad: Tensor, basis: Tensor, coefficients: Tensor, tables:
     piece_relation, piece_begin, piece_end = _pieces(by_relation)
     sums = grad.new_empty(len(piece_relation), *coefficients.shape[1:])
     over_rows(
-        kernels.coefficients,
+        _coefficients,
         len(piece_relation),
         piece_begin,
         piece_end,
@@ -59,6 +63,7 @@ def mix_rows_backward(grad: Tensor, basis: Tensor, coefficients: Tensor, tables:
         row,
         array(basis).reshape(-1),
         channels,
+        width_of(channels),
         flat_grad,
         array(sums),
         work=len(row),
@@ -77,58 +82,53 @@ def _pieces(ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return relation, begin, np.minimum(begin + PIECE, ptr[relation + 1])
 
 
-@lru_cache
-def _kernels(width: int) -> SimpleNamespace:
-    v = vectors(width)
-    zero, load, store, add, dot = v.zero, v.load, v.store, v.add, v.dot
+@compiled
+def _forward(begin, end, row, relation, basis, coefficients, channels, w, out):
+    _, lanes, bases, projections = coefficients.shape
+    for item in range(begin, end):
+        node, r = np.int64(row[item]), np.int64(relation[item])
+        for lane in range(lanes):
+            there = (node * lanes + lane) * bases * channels
+            for k in range(projections):
+                here = ((item * lanes + lane) * projections + k) * channels
+                for part in range(0, channels, len(w)):
+                    total = zero(basis, w)
+                    for b in range(bases):
+                        total = add(total, coefficients[r, lane, b, k], load(basis, there + b * channels + part, w))
+                    store(out, here + part, total)
 
-    @compiled
-    def forward(begin, end, row, relation, basis, coefficients, channels, out):
-        _, lanes, bases, projections = coefficients.shape
-        for item in range(begin, end):
-            node, r = np.int64(row[item]), np.int64(relation[item])
+
+@compiled
+def _basis(begin, end, ptr, entry, relation, coefficients, channels, w, grad, grad_basis):
+    _, lanes, bases, projections = coefficients.shape
+    for node in range(begin, end):
+        for lane in range(lanes):
+            for b in range(bases):
+                here = ((node * lanes + lane) * bases + b) * channels
+                for part in range(0, channels, len(w)):
+                    total = zero(grad, w)
+                    for i in range(ptr[node], ptr[node + 1]):
+                        item = np.int64(entry[i]) if len(entry) else np.int64(i)
+                        r = np.int64(relation[item])
+                        there = (item * lanes + lane) * projections * channels + part
+                        for k in range(projections):
+                            total = add(total, coefficients[r, lane, b, k], load(grad, there + k * channels, w))
+                    store(grad_basis, here + part, total)
+
+
+@compiled
+def _coefficients(begin, end, piece_begin, piece_end, entry, row, basis, channels, w, grad, sums):
+    _, lanes, bases, projections = sums.shape
+    for piece in range(begin, end):
+        sums[piece] = 0
+        for i in range(piece_begin[piece], piece_end[piece]):
+            item = np.int64(entry[i]) if len(entry) else np.int64(i)
+            node = np.int64(row[item])
             for lane in range(lanes):
-                there = (node * lanes + lane) * bases * channels
+                there = (item * lanes + lane) * projections * channels
                 for k in range(projections):
-                    here = ((item * lanes + lane) * projections + k) * channels
-                    for part in range(0, channels, width):
-                        total = zero(basis)
+                    for part in range(0, channels, len(w)):
+                        g = load(grad, there + k * channels + part, w)
                         for b in range(bases):
-                            total = add(total, coefficients[r, lane, b, k], load(basis, there + b * channels + part))
-                        store(out, here + part, total)
-
-    @compiled
-    def basis(begin, end, ptr, entry, relation, coefficients, channels, grad, grad_basis):
-        _, lanes, bases, projections = coefficients.shape
-        for node in range(begin, end):
-            for lane in range(lanes):
-                for b in range(bases):
-                    here = ((node * lanes + lane) * bases + b) * channels
-                    for part in range(0, channels, width):
-                        total = zero(grad)
-                        for i in range(ptr[node], ptr[node + 1]):
-                            item = np.int64(entry[i]) if len(entry) else np.int64(i)
-                            r = np.int64(relation[item])
-                            there = (item * lanes + lane) * projections * channels + part
-                            for k in range(projections):
-                                total = add(total, coefficients[r, lane, b, k], load(grad, there + k * channels))
-                        store(grad_basis, here + part, total)
-
-    @compiled
-    def coefficients(begin, end, piece_begin, piece_end, entry, row, basis, channels, grad, sums):
-        _, lanes, bases, projections = sums.shape
-        for piece in range(begin, end):
-            sums[piece] = 0
-            for i in range(piece_begin[piece], piece_end[piece]):
-                item = np.int64(entry[i]) if len(entry) else np.int64(i)
-                node = np.int64(row[item])
-                for lane in range(lanes):
-                    there = (item * lanes + lane) * projections * channels
-                    for k in range(projections):
-                        for part in range(0, channels, width):
-                            g = load(grad, there + k * channels + part)
-                            for b in range(bases):
-                                here = ((node * lanes + lane) * bases + b) * channels + part
-                                sums[piece, lane, b, k] += dot(load(basis, here), g)
-
-    return SimpleNamespace(forward=forward, basis=basis, coefficients=coefficients)
+                            here = ((node * lanes + lane) * bases + b) * channels + part
+                            sums[piece, lane, b, k] += dot(load(basis, here, w), g)

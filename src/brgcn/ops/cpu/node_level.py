@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-from types import SimpleNamespace
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from brgcn.ops.cpu.parallel import array, compiled, over_segments
-from brgcn.ops.cpu.vector import vectors, width_for
+from brgcn.ops.cpu.exponential import exp_of
+from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments
+from brgcn.ops.cpu.vector import add, dot, load, store, width_of, zero
 from brgcn.ops.dropout import FIRST_FACTOR, SECOND_FACTOR, SPREAD, WORD, threshold
 
 _WORD, _FIRST, _SECOND, _SPREAD = (np.uint64(word) for word in (WORD, FIRST_FACTOR, SECOND_FACTOR, SPREAD))
+_INFINITE = np.float32(np.inf)  # the narrow type, which a float64 kernel widens
 _15, _16, _32 = np.uint64(15), np.uint64(16), np.uint64(32)
 
 
@@ -33,10 +31,9 @@ def attend_edges(
     pair_ptr = tables[4]
     z = values.new_empty(target_score.size(0), lanes, channels)
     attention = target_score.new_empty(tables[0].size(0), lanes)
-    kernels = _kernels(width_for(channels))
     ptr = array(pair_ptr)
     over_segments(
-        kernels.forward,
+        _forward,
         ptr,
         ptr,
         array(tables[2]),
@@ -47,6 +44,7 @@ def attend_edges(
         *_dropping(seed, tables[1], dropout, values),
         _like(negative_slope, values),
         channels,
+        width_of(channels),
         array(z).reshape(-1),
         array(attention),
     )
@@ -69,7 +67,6 @@ def attend_edges_backward(
     channels = values.size(2)
     edge_pair, edge_id, value_row, score_row, pair_ptr = tables[:5]
     value_ptr, value_entry, score_ptr, score_entry = tables[11], tables[12], tables[18], tables[19]
-    kernels = _kernels(width_for(channels))
     grad_score = torch.empty_like(attention)
     grad_target, grad_source = torch.empty_like(target_score), torch.empty_like(source_score)
     grad_values = torch.empty_like(values)
@@ -77,7 +74,7 @@ def attend_edges_backward(
     dz = array(grad).reshape(-1)
     ptr = array(pair_ptr)
     over_segments(
-        kernels.scores,
+        _scores,
         ptr,
         ptr,
         array(value_row),
@@ -88,6 +85,7 @@ def attend_edges_backward(
         *dropping,
         _like(negative_slope, values),
         channels,
+        width_of(channels),
         array(attention),
         dz,
         array(grad_score),
@@ -95,7 +93,7 @@ def attend_edges_backward(
     )
     ptr = array(value_ptr)
     over_segments(
-        kernels.values,
+        _values,
         ptr,
         ptr,
         array(value_entry),
@@ -103,6 +101,7 @@ def attend_edges_backward(
         array(attention),
         *dropping,
         channels,
+        width_of(channels),
         dz,
         array(grad_values).reshape(-1),
     )
@@ -134,12 +133,12 @@ def _mix(word):
 
 
 @compiled
-def _kept(edge, ids, seed, threshold, factor):
+def _kept(edge, ids, seed, threshold, factor, nothing):
     """0 or the factor of an edge; see ops/dropout.py."""
     identity = np.uint64(ids[edge]) if len(ids) else np.uint64(edge)
     word = _mix((((identity & _WORD) * _SPREAD) & _WORD) ^ seed)
     word = _mix(word ^ (identity >> _32) ^ seed)
-    return factor if word >= threshold else factor * 0
+    return factor if word >= threshold else nothing
 
 
 @compiled
@@ -155,100 +154,96 @@ def _sum_scores(begin, end, ptr, entry, grad_score, out):
                 out[segment, lane] += grad_score[edge, lane]
 
 
-@lru_cache
-def _kernels(width: int) -> SimpleNamespace:
-    """The kernels for rows of ``width`` numbers, or of a multiple of it."""
-    v = vectors(width)
-    zero, load, store, add, dot = v.zero, v.load, v.store, v.add, v.dot
-
-    @compiled
-    def forward(
-        begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels,
-        z, attention,
-    ):  # fmt: skip
-        lanes = target.shape[1]
-        for pair in range(begin, end):
-            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
-            for lane in range(lanes):
-                if last - first == 1:
-                    attention[first, lane] = 1
-                else:
-                    t = target[pair, lane]
-                    highest = -np.inf
-                    for edge in range(first, last):
-                        s = t + source[score_row[edge], lane]
-                        s = s if s > 0 else s * slope
-                        attention[edge, lane] = s
-                        highest = s if not s <= highest else highest  # NaN is taken over
-                    total = t * 0
-                    for edge in range(first, last):
-                        s = math.exp(attention[edge, lane] - highest)
-                        attention[edge, lane] = s
-                        total += s
-                    share = 1 / total
-                    for edge in range(first, last):
-                        attention[edge, lane] *= share
-                for part in range(0, channels, width):
-                    total = zero(values)
-                    for edge in range(first, last):
-                        weight = attention[edge, lane]
-                        if len(seed):
-                            weight *= _kept(edge, ids, seed[lane], threshold, factor)
-                        if weight != 0:
-                            row = np.int64(value_row[edge])
-                            total = add(total, weight, load(values, (row * lanes + lane) * channels + part))
-                    store(z, (pair * lanes + lane) * channels + part, total)
-
-    @compiled
-    def scores(
-        begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels,
-        attention, dz, grad_score, grad_target,
-    ):  # fmt: skip
-        lanes = target.shape[1]
-        one = slope * 0 + 1
-        for pair in range(begin, end):
-            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
-            for lane in range(lanes):
-                if last - first == 1:  # a softmax over one is constant
-                    grad_score[first, lane] = 0
-                    grad_target[pair, lane] = 0
-                    continue
-                mean = target[pair, lane] * 0
+@compiled
+def _forward(
+    begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
+    z, attention,
+):  # fmt: skip
+    lanes = target.shape[1]
+    nothing, one = numbers(target)
+    for pair in range(begin, end):
+        first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+        for lane in range(lanes):
+            if last - first == 1:
+                attention[first, lane] = 1
+            else:
+                t = target[pair, lane]
+                highest = nothing - _INFINITE
                 for edge in range(first, last):
-                    row = np.int64(value_row[edge])
-                    kept = _kept(edge, ids, seed[lane], threshold, factor) if len(seed) else one
-                    g = mean * 0
-                    if kept != 0:
-                        for part in range(0, channels, width):
-                            there = load(values, (row * lanes + lane) * channels + part)
-                            g += dot(load(dz, (pair * lanes + lane) * channels + part), there)
-                        g *= kept
-                    grad_score[edge, lane] = g
-                    mean += attention[edge, lane] * g
-                total = mean * 0
+                    s = t + source[score_row[edge], lane]
+                    s = s if s > 0 else s * slope
+                    attention[edge, lane] = s
+                    highest = s if not s <= highest else highest  # NaN is taken over
+                total = nothing
                 for edge in range(first, last):
-                    g = attention[edge, lane] * (grad_score[edge, lane] - mean)
-                    if not target[pair, lane] + source[score_row[edge], lane] > 0:
-                        g *= slope
-                    grad_score[edge, lane] = g
-                    total += g
-                grad_target[pair, lane] = total
+                    s = exp_of(attention[edge, lane] - highest)
+                    attention[edge, lane] = s
+                    total += s
+                share = one / total
+                for edge in range(first, last):
+                    attention[edge, lane] *= share
+            for part in range(0, channels, len(w)):
+                total = zero(values, w)
+                for edge in range(first, last):
+                    weight = attention[edge, lane]
+                    if len(seed):
+                        weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
+                    if weight != 0:
+                        row = np.int64(value_row[edge])
+                        total = add(total, weight, load(values, (row * lanes + lane) * channels + part, w))
+                store(z, (pair * lanes + lane) * channels + part, total)
 
-    @compiled
-    def values(begin, end, ptr, entry, edge_pair, attention, seed, ids, threshold, factor, channels, dz, grad_values):
-        lanes = attention.shape[1]
-        for row in range(begin, end):
-            for lane in range(lanes):
-                for part in range(0, channels, width):
-                    total = zero(dz)
-                    for k in range(ptr[row], ptr[row + 1]):
-                        edge = np.int64(entry[k]) if len(entry) else np.int64(k)
-                        weight = attention[edge, lane]
-                        if len(seed):
-                            weight *= _kept(edge, ids, seed[lane], threshold, factor)
-                        if weight != 0:
-                            pair = np.int64(edge_pair[edge])
-                            total = add(total, weight, load(dz, (pair * lanes + lane) * channels + part))
-                    store(grad_values, (row * lanes + lane) * channels + part, total)
 
-    return SimpleNamespace(forward=forward, scores=scores, values=values)
+@compiled
+def _scores(
+    begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
+    attention, dz, grad_score, grad_target,
+):  # fmt: skip
+    lanes = target.shape[1]
+    nothing, one = numbers(target)
+    for pair in range(begin, end):
+        first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+        for lane in range(lanes):
+            if last - first == 1:  # a softmax over one is constant
+                grad_score[first, lane] = 0
+                grad_target[pair, lane] = 0
+                continue
+            mean = nothing
+            for edge in range(first, last):
+                row = np.int64(value_row[edge])
+                kept = _kept(edge, ids, seed[lane], threshold, factor, nothing) if len(seed) else one
+                g = nothing
+                if kept != 0:
+                    for part in range(0, channels, len(w)):
+                        there = load(values, (row * lanes + lane) * channels + part, w)
+                        g += dot(load(dz, (pair * lanes + lane) * channels + part, w), there)
+                    g *= kept
+                grad_score[edge, lane] = g
+                mean += attention[edge, lane] * g
+            total = nothing
+            for edge in range(first, last):
+                g = attention[edge, lane] * (grad_score[edge, lane] - mean)
+                if not target[pair, lane] + source[score_row[edge], lane] > 0:
+                    g *= slope
+                grad_score[edge, lane] = g
+                total += g
+            grad_target[pair, lane] = total
+
+
+@compiled
+def _values(begin, end, ptr, entry, edge_pair, attention, seed, ids, threshold, factor, channels, w, dz, grad_values):
+    lanes = attention.shape[1]
+    nothing, _ = numbers(attention)
+    for row in range(begin, end):
+        for lane in range(lanes):
+            for part in range(0, channels, len(w)):
+                total = zero(dz, w)
+                for k in range(ptr[row], ptr[row + 1]):
+                    edge = np.int64(entry[k]) if len(entry) else np.int64(k)
+                    weight = attention[edge, lane]
+                    if len(seed):
+                        weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
+                    if weight != 0:
+                        pair = np.int64(edge_pair[edge])
+                        total = add(total, weight, load(dz, (pair * lanes + lane) * channels + part, w))
+                store(grad_values, (row * lanes + lane) * channels + part, total)

@@ -42,6 +42,12 @@ compiled = numba.njit(
 )
 
 
+@compiled
+def numbers(like):
+    """0 and 1 in the type of an array's elements: plain constants would widen a float32 kernel to float64."""
+    return np.zeros(1, like.dtype)[0], np.ones(1, like.dtype)[0]
+
+
 def thread_count() -> int:
     return _threads or torch.get_num_threads()
 
@@ -63,7 +69,7 @@ def over_segments(kernel: Callable[..., None], ptr: np.ndarray, *args: Any) -> N
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
+    return (tensor.detach() if tensor.requires_grad else tensor).numpy()
 
 
 def _first(ptr: np.ndarray, wanted: int) -> int:

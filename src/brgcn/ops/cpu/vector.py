@@ -2,18 +2,20 @@
 """Short vectors as values inside numba functions.
 
 Numba alone cannot keep a row of 16 numbers in registers: its loops over a row carry checks for overlapping arrays and
-a scalar remainder that cost more than the row. ``vectors(16)`` gives a value type of 16 numbers, which LLVM maps to the
-widest instructions of the machine, and the few operations that the kernels need::
+a scalar remainder that cost more than the row. Here a vector is a value type, which LLVM maps to the widest
+instructions of the machine, with the few operations that the kernels need::
 
-    total = v.zero(x)                      # 16 zeros of the type of x's elements
-    total = v.add(total, w, v.load(x, i))  # total + w * x[i : i + 16], x a flat array
-    v.store(out, o, total)
+    total = zero(x, w)                   # len(w) zeros of the type of x's elements
+    total = add(total, g, load(x, i, w)) # total + g * x[i : i + len(w)], x a flat array
+    store(out, o, total)
+
+``w`` is a tuple from ``width_of``. Its length, part of its type, is the width: so a kernel is compiled for each width,
+and stays a plain function of its module, which numba can keep on disk.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from types import SimpleNamespace
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -35,80 +37,89 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.VectorType(element, kind.width))
 
 
-def width_for(channels: int) -> int:
-    """The widest vector that divides a row of ``channels``."""
-    return max(width for width in range(1, min(channels, LARGEST) + 1) if channels % width == 0)
-
-
 @lru_cache
-def vectors(width: int) -> SimpleNamespace:
-    @intrinsic
-    def zero(context, like):
-        kind = VectorType(like.dtype, width)
+def width_of(channels: int) -> tuple[int, ...]:
+    """The widest vector that divides a row of ``channels``."""
+    return (0,) * max(width for width in range(1, min(channels, LARGEST) + 1) if channels % width == 0)
 
-        def build(target, builder, signature, args):
-            return ir.Constant(target.get_value_type(kind), [0.0] * width)
 
-        return kind(like), build
+@intrinsic
+def zero(context, like, w):
+    kind = VectorType(like.dtype, len(w))
 
-    @intrinsic
-    def load(context, array, offset):
-        kind = VectorType(array.dtype, width)
+    def build(target, builder, signature, args):
+        return ir.Constant(target.get_value_type(kind), [0.0] * kind.width)
 
-        def build(target, builder, signature, args):
-            return builder.load(_pointer(target, builder, signature, args, kind), align=array.dtype.bitwidth // 8)
+    return kind(like, w), build
 
-        return kind(array, offset), build
 
-    @intrinsic
-    def store(context, array, offset, vector):
-        def build(target, builder, signature, args):
-            pointer = _pointer(target, builder, signature, args, vector)
-            builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
-            return target.get_dummy_value()
+@intrinsic
+def load(context, array, offset, w):
+    kind = VectorType(array.dtype, len(w))
 
-        return types.void(array, offset, vector), build
+    def build(target, builder, signature, args):
+        return builder.load(_pointer(target, builder, signature, args, kind), align=array.dtype.bitwidth // 8)
 
-    @intrinsic
-    def add(context, total, weight, vector):
-        """total + weight * vector"""
+    return kind(array, offset, w), build
 
-        def build(target, builder, signature, args):
-            number = target.cast(builder, args[1], signature.args[1], vector.dtype)
-            product = builder.fmul(_spread(builder, number, args[2].type), args[2], flags=["contract"])
-            return builder.fadd(args[0], product, flags=["contract"])
 
-        return total(total, weight, vector), build
+@intrinsic
+def store(context, array, offset, vector):
+    def build(target, builder, signature, args):
+        pointer = _pointer(target, builder, signature, args, vector)
+        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+        return target.get_dummy_value()
 
-    @intrinsic
-    def dot(context, a, b):
-        def build(target, builder, signature, args):
-            return _sum(builder, builder.fmul(args[0], args[1]))
+    return types.void(array, offset, vector), build
 
-        return a.dtype(a, b), build
 
-    @intrinsic
-    def relu(context, vector):
-        def build(target, builder, signature, args):
-            zeros = ir.Constant(args[0].type, [0.0] * width)
-            # "not below zero" rather than "above", so that NaN stays NaN
-            return builder.select(builder.fcmp_ordered("<", args[0], zeros), zeros, args[0])
+@intrinsic
+def add(context, total, weight, vector):
+    """total + weight * vector"""
 
-        return vector(vector), build
+    def build(target, builder, signature, args):
+        number = target.cast(builder, args[1], signature.args[1], vector.dtype)
+        product = builder.fmul(_spread(builder, number, args[2].type), args[2], flags=["contract"])
+        return builder.fadd(args[0], product, flags=["contract"])
 
-    @intrinsic
-    def where_positive(context, test, vector):
-        """vector where test > 0, else 0"""
+    return total(total, weight, vector), build
 
-        def build(target, builder, signature, args):
-            zeros = ir.Constant(args[0].type, [0.0] * width)
-            return builder.select(builder.fcmp_ordered(">", args[0], zeros), args[1], zeros)
 
-        return vector(test, vector), build
+@intrinsic
+def plus(context, a, b):
+    def build(target, builder, signature, args):
+        return builder.fadd(*args)
 
-    return SimpleNamespace(
-        zero=zero, load=load, store=store, add=add, dot=dot, relu=relu, where_positive=where_positive
-    )
+    return a(a, b), build
+
+
+@intrinsic
+def dot(context, a, b):
+    def build(target, builder, signature, args):
+        return _sum(builder, builder.fmul(*args))
+
+    return a.dtype(a, b), build
+
+
+@intrinsic
+def relu(context, vector):
+    def build(target, builder, signature, args):
+        zeros = ir.Constant(args[0].type, [0.0] * vector.width)
+        # "not below zero" rather than "above", so that NaN stays NaN
+        return builder.select(builder.fcmp_ordered("<", args[0], zeros), zeros, args[0])
+
+    return vector(vector), build
+
+
+@intrinsic
+def where_positive(context, test, vector):
+    """vector where test > 0, else 0"""
+
+    def build(target, builder, signature, args):
+        zeros = ir.Constant(args[0].type, [0.0] * vector.width)
+        return builder.select(builder.fcmp_ordered(">", args[0], zeros), args[1], zeros)
+
+    return vector(test, vector), build
 
 
 def _pointer(target, builder, signature, args, kind):
