@@ -96,12 +96,17 @@ def _function(
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:  # a setup_context of its own would cost a look at signatures per call
             output = run(*args)
-            setup(ctx, args, output)
+            # index tables need none of what autograd does for saved tensors, and there are many of them
+            ctx.tables = next(arg for arg in args if isinstance(arg, list))
+            setup(ctx, tuple([] if isinstance(arg, list) else arg for arg in args), output)
             return output
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
+            def call(*args: Any) -> Any:
+                return run_backward(*(ctx.tables if isinstance(arg, list) else arg for arg in args))
+
             # a list of tables is one argument here, and has no gradient
-            return tuple(None if isinstance(g, list) else g for g in back(ctx, run_backward, *gradients))
+            return tuple(None if isinstance(g, list) else g for g in back(ctx, call, *gradients))
 
     return Direct

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numba import prange
 from torch import Tensor
 
-from brgcn.ops.cpu.parallel import array, compiled, over_rows, over_segments
+from brgcn.ops.cpu.parallel import array, over_rows, over_segments, parallel_compiled
 from brgcn.ops.cpu.vector import add, dot, load, store, width_of, zero
 
 PIECE = 2048  # items over which one piece of the coefficients' gradient is summed: the same for any number of threads
@@ -82,53 +83,56 @@ def _pieces(ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return relation, begin, np.minimum(begin + PIECE, ptr[relation + 1])
 
 
-@compiled
-def _forward(begin, end, row, relation, basis, coefficients, channels, w, out):
+@parallel_compiled
+def _forward(bounds, row, relation, basis, coefficients, channels, w, out):
     _, lanes, bases, projections = coefficients.shape
-    for item in range(begin, end):
-        node, r = np.int64(row[item]), np.int64(relation[item])
-        for lane in range(lanes):
-            there = (node * lanes + lane) * bases * channels
-            for k in range(projections):
-                here = ((item * lanes + lane) * projections + k) * channels
-                for part in range(0, channels, len(w)):
-                    total = zero(basis, w)
-                    for b in range(bases):
-                        total = add(total, coefficients[r, lane, b, k], load(basis, there + b * channels + part, w))
-                    store(out, here + part, total)
-
-
-@compiled
-def _basis(begin, end, ptr, entry, relation, coefficients, channels, w, grad, grad_basis):
-    _, lanes, bases, projections = coefficients.shape
-    for node in range(begin, end):
-        for lane in range(lanes):
-            for b in range(bases):
-                here = ((node * lanes + lane) * bases + b) * channels
-                for part in range(0, channels, len(w)):
-                    total = zero(grad, w)
-                    for i in range(ptr[node], ptr[node + 1]):
-                        item = np.int64(entry[i]) if len(entry) else np.int64(i)
-                        r = np.int64(relation[item])
-                        there = (item * lanes + lane) * projections * channels + part
-                        for k in range(projections):
-                            total = add(total, coefficients[r, lane, b, k], load(grad, there + k * channels, w))
-                    store(grad_basis, here + part, total)
-
-
-@compiled
-def _coefficients(begin, end, piece_begin, piece_end, entry, row, basis, channels, w, grad, sums):
-    _, lanes, bases, projections = sums.shape
-    for piece in range(begin, end):
-        sums[piece] = 0
-        for i in range(piece_begin[piece], piece_end[piece]):
-            item = np.int64(entry[i]) if len(entry) else np.int64(i)
-            node = np.int64(row[item])
+    for task in prange(len(bounds) - 1):
+        for item in range(bounds[task], bounds[task + 1]):
+            node, r = np.int64(row[item]), np.int64(relation[item])
             for lane in range(lanes):
-                there = (item * lanes + lane) * projections * channels
+                there = (node * lanes + lane) * bases * channels
                 for k in range(projections):
+                    here = ((item * lanes + lane) * projections + k) * channels
                     for part in range(0, channels, len(w)):
-                        g = load(grad, there + k * channels + part, w)
+                        total = zero(basis, w)
                         for b in range(bases):
-                            here = ((node * lanes + lane) * bases + b) * channels + part
-                            sums[piece, lane, b, k] += dot(load(basis, here, w), g)
+                            total = add(total, coefficients[r, lane, b, k], load(basis, there + b * channels + part, w))
+                        store(out, here + part, total)
+
+
+@parallel_compiled
+def _basis(bounds, ptr, entry, relation, coefficients, channels, w, grad, grad_basis):
+    _, lanes, bases, projections = coefficients.shape
+    for task in prange(len(bounds) - 1):
+        for node in range(bounds[task], bounds[task + 1]):
+            for lane in range(lanes):
+                for b in range(bases):
+                    here = ((node * lanes + lane) * bases + b) * channels
+                    for part in range(0, channels, len(w)):
+                        total = zero(grad, w)
+                        for i in range(ptr[node], ptr[node + 1]):
+                            item = np.int64(entry[i]) if len(entry) else np.int64(i)
+                            r = np.int64(relation[item])
+                            there = (item * lanes + lane) * projections * channels + part
+                            for k in range(projections):
+                                total = add(total, coefficients[r, lane, b, k], load(grad, there + k * channels, w))
+                        store(grad_basis, here + part, total)
+
+
+@parallel_compiled
+def _coefficients(bounds, piece_begin, piece_end, entry, row, basis, channels, w, grad, sums):
+    _, lanes, bases, projections = sums.shape
+    for task in prange(len(bounds) - 1):
+        for piece in range(bounds[task], bounds[task + 1]):
+            sums[piece] = 0
+            for i in range(piece_begin[piece], piece_end[piece]):
+                item = np.int64(entry[i]) if len(entry) else np.int64(i)
+                node = np.int64(row[item])
+                for lane in range(lanes):
+                    there = (item * lanes + lane) * projections * channels
+                    for k in range(projections):
+                        for part in range(0, channels, len(w)):
+                            g = load(grad, there + k * channels + part, w)
+                            for b in range(bases):
+                                here = ((node * lanes + lane) * bases + b) * channels + part
+                                sums[piece, lane, b, k] += dot(load(basis, here, w), g)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numba import prange
 from torch import Tensor
 
 from brgcn.ops.cpu.exponential import exp_of
-from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments
+from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments, parallel_compiled
 from brgcn.ops.cpu.vector import add, dot, load, store, width_of, zero
 from brgcn.ops.dropout import FIRST_FACTOR, SECOND_FACTOR, SPREAD, WORD, threshold
 
@@ -141,109 +142,113 @@ def _kept(edge, ids, seed, threshold, factor, nothing):
     return factor if word >= threshold else nothing
 
 
-@compiled
-def _sum_scores(begin, end, ptr, entry, grad_score, out):
+@parallel_compiled
+def _sum_scores(bounds, ptr, entry, grad_score, out):
     """out[s] = sum of grad_score over the entries of segment s."""
     lanes = out.shape[1]
-    for segment in range(begin, end):
-        for lane in range(lanes):
-            out[segment, lane] = 0
-        for k in range(ptr[segment], ptr[segment + 1]):
-            edge = entry[k] if len(entry) else k
+    for task in prange(len(bounds) - 1):
+        for segment in range(bounds[task], bounds[task + 1]):
             for lane in range(lanes):
-                out[segment, lane] += grad_score[edge, lane]
+                out[segment, lane] = 0
+            for k in range(ptr[segment], ptr[segment + 1]):
+                edge = entry[k] if len(entry) else k
+                for lane in range(lanes):
+                    out[segment, lane] += grad_score[edge, lane]
 
 
-@compiled
+@parallel_compiled
 def _forward(
-    begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
+    bounds, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
     z, attention,
 ):  # fmt: skip
     lanes = target.shape[1]
     nothing, one = numbers(target)
-    for pair in range(begin, end):
-        first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
-        for lane in range(lanes):
-            if last - first == 1:
-                attention[first, lane] = 1
-            else:
-                t = target[pair, lane]
-                highest = nothing - _INFINITE
-                for edge in range(first, last):
-                    s = t + source[score_row[edge], lane]
-                    s = s if s > 0 else s * slope
-                    attention[edge, lane] = s
-                    highest = s if not s <= highest else highest  # NaN is taken over
-                total = nothing
-                for edge in range(first, last):
-                    s = exp_of(attention[edge, lane] - highest)
-                    attention[edge, lane] = s
-                    total += s
-                share = one / total
-                for edge in range(first, last):
-                    attention[edge, lane] *= share
-            for part in range(0, channels, len(w)):
-                total = zero(values, w)
-                for edge in range(first, last):
-                    weight = attention[edge, lane]
-                    if len(seed):
-                        weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
-                    if weight != 0:
-                        row = np.int64(value_row[edge])
-                        total = add(total, weight, load(values, (row * lanes + lane) * channels + part, w))
-                store(z, (pair * lanes + lane) * channels + part, total)
+    for task in prange(len(bounds) - 1):
+        for pair in range(bounds[task], bounds[task + 1]):
+            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+            for lane in range(lanes):
+                if last - first == 1:
+                    attention[first, lane] = 1
+                else:
+                    t = target[pair, lane]
+                    highest = nothing - _INFINITE
+                    for edge in range(first, last):
+                        s = t + source[score_row[edge], lane]
+                        s = s if s > 0 else s * slope
+                        attention[edge, lane] = s
+                        highest = s if not s <= highest else highest  # NaN is taken over
+                    total = nothing
+                    for edge in range(first, last):
+                        s = exp_of(attention[edge, lane] - highest)
+                        attention[edge, lane] = s
+                        total += s
+                    share = one / total
+                    for edge in range(first, last):
+                        attention[edge, lane] *= share
+                for part in range(0, channels, len(w)):
+                    total = zero(values, w)
+                    for edge in range(first, last):
+                        weight = attention[edge, lane]
+                        if len(seed):
+                            weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
+                        if weight != 0:
+                            row = np.int64(value_row[edge])
+                            total = add(total, weight, load(values, (row * lanes + lane) * channels + part, w))
+                    store(z, (pair * lanes + lane) * channels + part, total)
 
 
-@compiled
+@parallel_compiled
 def _scores(
-    begin, end, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
+    bounds, ptr, value_row, score_row, target, source, values, seed, ids, threshold, factor, slope, channels, w,
     attention, dz, grad_score, grad_target,
 ):  # fmt: skip
     lanes = target.shape[1]
     nothing, one = numbers(target)
-    for pair in range(begin, end):
-        first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
-        for lane in range(lanes):
-            if last - first == 1:  # a softmax over one is constant
-                grad_score[first, lane] = 0
-                grad_target[pair, lane] = 0
-                continue
-            mean = nothing
-            for edge in range(first, last):
-                row = np.int64(value_row[edge])
-                kept = _kept(edge, ids, seed[lane], threshold, factor, nothing) if len(seed) else one
-                g = nothing
-                if kept != 0:
-                    for part in range(0, channels, len(w)):
-                        there = load(values, (row * lanes + lane) * channels + part, w)
-                        g += dot(load(dz, (pair * lanes + lane) * channels + part, w), there)
-                    g *= kept
-                grad_score[edge, lane] = g
-                mean += attention[edge, lane] * g
-            total = nothing
-            for edge in range(first, last):
-                g = attention[edge, lane] * (grad_score[edge, lane] - mean)
-                if not target[pair, lane] + source[score_row[edge], lane] > 0:
-                    g *= slope
-                grad_score[edge, lane] = g
-                total += g
-            grad_target[pair, lane] = total
+    for task in prange(len(bounds) - 1):
+        for pair in range(bounds[task], bounds[task + 1]):
+            first, last = np.int64(ptr[pair]), np.int64(ptr[pair + 1])
+            for lane in range(lanes):
+                if last - first == 1:  # a softmax over one is constant
+                    grad_score[first, lane] = 0
+                    grad_target[pair, lane] = 0
+                    continue
+                mean = nothing
+                for edge in range(first, last):
+                    row = np.int64(value_row[edge])
+                    kept = _kept(edge, ids, seed[lane], threshold, factor, nothing) if len(seed) else one
+                    g = nothing
+                    if kept != 0:
+                        for part in range(0, channels, len(w)):
+                            there = load(values, (row * lanes + lane) * channels + part, w)
+                            g += dot(load(dz, (pair * lanes + lane) * channels + part, w), there)
+                        g *= kept
+                    grad_score[edge, lane] = g
+                    mean += attention[edge, lane] * g
+                total = nothing
+                for edge in range(first, last):
+                    g = attention[edge, lane] * (grad_score[edge, lane] - mean)
+                    if not target[pair, lane] + source[score_row[edge], lane] > 0:
+                        g *= slope
+                    grad_score[edge, lane] = g
+                    total += g
+                grad_target[pair, lane] = total
 
 
-@compiled
-def _values(begin, end, ptr, entry, edge_pair, attention, seed, ids, threshold, factor, channels, w, dz, grad_values):
+@parallel_compiled
+def _values(bounds, ptr, entry, edge_pair, attention, seed, ids, threshold, factor, channels, w, dz, grad_values):
     lanes = attention.shape[1]
     nothing, _ = numbers(attention)
-    for row in range(begin, end):
-        for lane in range(lanes):
-            for part in range(0, channels, len(w)):
-                total = zero(dz, w)
-                for k in range(ptr[row], ptr[row + 1]):
-                    edge = np.int64(entry[k]) if len(entry) else np.int64(k)
-                    weight = attention[edge, lane]
-                    if len(seed):
-                        weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
-                    if weight != 0:
-                        pair = np.int64(edge_pair[edge])
-                        total = add(total, weight, load(dz, (pair * lanes + lane) * channels + part, w))
-                store(grad_values, (row * lanes + lane) * channels + part, total)
+    for task in prange(len(bounds) - 1):
+        for row in range(bounds[task], bounds[task + 1]):
+            for lane in range(lanes):
+                for part in range(0, channels, len(w)):
+                    total = zero(dz, w)
+                    for k in range(ptr[row], ptr[row + 1]):
+                        edge = np.int64(entry[k]) if len(entry) else np.int64(k)
+                        weight = attention[edge, lane]
+                        if len(seed):
+                            weight *= _kept(edge, ids, seed[lane], threshold, factor, nothing)
+                        if weight != 0:
+                            pair = np.int64(edge_pair[edge])
+                            total = add(total, weight, load(dz, (pair * lanes + lane) * channels + part, w))
+                    store(grad_values, (row * lanes + lane) * channels + part, total)

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """Kernels on several threads.
 
-A kernel is a compiled function (begin, end, ...) over a range of independent rows; it releases Python's lock, so plain
-threads are enough. Numba's own threads are not used: their default pool must not be entered by two threads at once, as
-a service does, and compiling for them takes many times longer.
+A kernel is a compiled function (bounds, ...) over independent rows: its task t computes the rows bounds[t] ..
+bounds[t + 1] - 1, so that work can be shared out evenly however ragged it is. Every row has one owner, and results do
+not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
@@ -19,9 +18,7 @@ import numpy as np
 import torch
 
 SMALL = 4096  # rows or entries that are not worth waking another thread
-_pools: dict[int, ThreadPoolExecutor] = {}
-_making = threading.Lock()
-
+_one_at_a_time = threading.Lock()  # not all of numba's pools can be entered by two threads at once, as a service does
 _threads: int | None = None  # None: as many as torch uses
 
 
@@ -37,9 +34,9 @@ def kernel_threads(count: int) -> Iterator[None]:
 
 
 # NaN must stay NaN, so of the fast-math flags only those that reorder and contract
-compiled = numba.njit(
-    nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}, boundscheck=False
-)
+_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+compiled = numba.njit(**_OPTIONS)
+parallel_compiled = numba.njit(parallel=True, **_OPTIONS)
 
 
 @compiled
@@ -53,13 +50,13 @@ def thread_count() -> int:
 
 
 def over_rows(kernel: Callable[..., None], rows: int, *args: Any, work: int | None = None) -> None:
-    """kernel(begin, end, *args) for parts of 0..rows of equal length; ``work``: how much there is to do in all."""
+    """kernel(bounds, *args) for parts of 0..rows of equal length; ``work``: how much there is to do in all."""
     parts = _parts(work if work is not None else rows)
     _run(kernel, [rows * part // parts for part in range(parts + 1)], args)
 
 
 def over_segments(kernel: Callable[..., None], ptr: np.ndarray, *args: Any) -> None:
-    """kernel(begin, end, *args) for parts of the segments of ``ptr`` [S + 1] with equally many entries."""
+    """kernel(bounds, *args) for parts of the segments of ``ptr`` [S + 1] with equally many entries."""
     segments, entries = len(ptr) - 1, int(ptr[-1])
     parts = _parts(entries + segments)
     weight = [(entries + segments) * part // parts for part in range(1, parts)]
@@ -85,23 +82,10 @@ def _first(ptr: np.ndarray, wanted: int) -> int:
 
 
 def _parts(work: int) -> int:
-    return max(1, min(thread_count(), work // SMALL))
+    return max(1, min(thread_count(), numba.config.NUMBA_NUM_THREADS, work // SMALL))
 
 
 def _run(kernel: Callable[..., None], bounds: list[int], args: tuple[Any, ...]) -> None:
-    parts = len(bounds) - 1
-    if parts == 1:
-        kernel(bounds[0], bounds[1], *args)
-        return
-    pool = _pool(parts - 1)
-    others = [pool.submit(kernel, bounds[part], bounds[part + 1], *args) for part in range(1, parts)]
-    kernel(bounds[0], bounds[1], *args)
-    for other in others:
-        other.result()
-
-
-def _pool(size: int) -> ThreadPoolExecutor:
-    with _making:
-        if size not in _pools:
-            _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="brgcn")
-        return _pools[size]
+    with _one_at_a_time:
+        numba.set_num_threads(len(bounds) - 1)
+        kernel(np.array(bounds), *args)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numba import prange
 from torch import Tensor
 
 from brgcn.ops.cpu.exponential import exp_of
-from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments
+from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments, parallel_compiled
 from brgcn.ops.cpu.vector import add, dot, load, plus, store, where_positive, width_of, zero
 from brgcn.ops.cpu.vector import relu as relu_of
 
@@ -72,113 +73,115 @@ def _attention(x, query, key, stride, count, channels, w, scale, nothing, one, p
         psi[member] *= share
 
 
-@compiled
-def _forward(begin, end, ptr, x, root, lanes, channels, w, largest, relu, scale, out):
+@parallel_compiled
+def _forward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, out):
     nothing, one = numbers(x)
-    psi = np.empty(largest, x.dtype)
     stride = lanes * 3 * channels
-    for node in range(begin, end):
-        first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
-        for lane in range(lanes):
-            here = (node * lanes + lane) * channels
-            member = (first * lanes + lane) * 3 * channels
-            for part in range(0, channels, len(w)):
-                alone = zero(x, w)
-                if count == 0 and len(root):
-                    alone = load(root, here + part, w)
-                    if relu:
-                        alone = relu_of(alone)
-                store(out, here + part, alone)
-            for query in range(count):
-                if count == 1:
-                    psi[0] = 1
-                else:
-                    _attention(
-                        x,
-                        member + query * stride,
-                        member + channels,
-                        stride,
-                        count,
-                        channels,
-                        w,
-                        scale,
-                        nothing,
-                        one,
-                        psi,
-                    )
+    for task in prange(len(bounds) - 1):
+        psi = np.empty(largest, x.dtype)
+        for node in range(bounds[task], bounds[task + 1]):
+            first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
+            for lane in range(lanes):
+                here = (node * lanes + lane) * channels
+                member = (first * lanes + lane) * 3 * channels
                 for part in range(0, channels, len(w)):
-                    total = zero(x, w)
-                    if len(root):
-                        total = load(root, here + part, w)
-                    for key in range(count):
-                        total = add(total, psi[key], load(x, member + key * stride + 2 * channels + part, w))
-                    if relu:
-                        total = relu_of(total)
-                    store(out, here + part, plus(load(out, here + part, w), total))
-
-
-@compiled
-def _backward(begin, end, ptr, x, root, lanes, channels, w, largest, relu, scale, grad, grad_x, grad_root):
-    psi, grad_psi = np.empty(largest, x.dtype), np.empty(largest, x.dtype)
-    nothing, one = numbers(x)
-    inner = np.empty(channels, x.dtype)  # gradient of what the activation was applied to
-    stride = lanes * 3 * channels
-    for node in range(begin, end):
-        first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
-        for lane in range(lanes):
-            here = (node * lanes + lane) * channels
-            member = (first * lanes + lane) * 3 * channels
-            if len(root):
-                for part in range(0, channels, len(w)):
-                    given = zero(x, w)
-                    if count == 0:
-                        given = load(grad, here + part, w)
+                    alone = zero(x, w)
+                    if count == 0 and len(root):
+                        alone = load(root, here + part, w)
                         if relu:
-                            given = where_positive(load(root, here + part, w), given)
-                    store(grad_root, here + part, given)
-            for key in range(count):
-                for part in range(0, 3 * channels, len(w)):
-                    store(grad_x, member + key * stride + part, zero(x, w))
-            for query in range(count):
-                q = member + query * stride
-                if count == 1:
-                    psi[0] = 1
-                else:
-                    _attention(x, q, member + channels, stride, count, channels, w, scale, nothing, one, psi)
-                for part in range(0, channels, len(w)):
-                    given = load(grad, here + part, w)
-                    if relu:
+                            alone = relu_of(alone)
+                    store(out, here + part, alone)
+                for query in range(count):
+                    if count == 1:
+                        psi[0] = 1
+                    else:
+                        _attention(
+                            x,
+                            member + query * stride,
+                            member + channels,
+                            stride,
+                            count,
+                            channels,
+                            w,
+                            scale,
+                            nothing,
+                            one,
+                            psi,
+                        )
+                    for part in range(0, channels, len(w)):
                         total = zero(x, w)
                         if len(root):
                             total = load(root, here + part, w)
                         for key in range(count):
                             total = add(total, psi[key], load(x, member + key * stride + 2 * channels + part, w))
-                        given = where_positive(total, given)
-                    store(inner, part, given)
-                    if len(root):
-                        store(grad_root, here + part, plus(load(grad_root, here + part, w), given))
-                for key in range(count):
-                    value = member + key * stride + 2 * channels
+                        if relu:
+                            total = relu_of(total)
+                        store(out, here + part, plus(load(out, here + part, w), total))
+
+
+@parallel_compiled
+def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, grad, grad_x, grad_root):
+    nothing, one = numbers(x)
+    stride = lanes * 3 * channels
+    for task in prange(len(bounds) - 1):
+        psi, grad_psi = np.empty(largest, x.dtype), np.empty(largest, x.dtype)
+        inner = np.empty(channels, x.dtype)  # gradient of what the activation was applied to
+        for node in range(bounds[task], bounds[task + 1]):
+            first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
+            for lane in range(lanes):
+                here = (node * lanes + lane) * channels
+                member = (first * lanes + lane) * 3 * channels
+                if len(root):
                     for part in range(0, channels, len(w)):
-                        added = add(load(grad_x, value + part, w), psi[key], load(inner, part, w))
-                        store(grad_x, value + part, added)
-                if count == 1:  # a softmax over one is constant
-                    continue
-                mean = nothing
+                        given = zero(x, w)
+                        if count == 0:
+                            given = load(grad, here + part, w)
+                            if relu:
+                                given = where_positive(load(root, here + part, w), given)
+                        store(grad_root, here + part, given)
                 for key in range(count):
-                    g = nothing
+                    for part in range(0, 3 * channels, len(w)):
+                        store(grad_x, member + key * stride + part, zero(x, w))
+                for query in range(count):
+                    q = member + query * stride
+                    if count == 1:
+                        psi[0] = 1
+                    else:
+                        _attention(x, q, member + channels, stride, count, channels, w, scale, nothing, one, psi)
                     for part in range(0, channels, len(w)):
-                        there = load(x, member + key * stride + 2 * channels + part, w)
-                        g += dot(load(inner, part, w), there)
-                    grad_psi[key] = g
-                    mean += g * psi[key]
-                for key in range(count):
-                    grad_psi[key] = psi[key] * (grad_psi[key] - mean) * scale
-                for part in range(0, channels, len(w)):
-                    total = load(grad_x, q + part, w)
-                    own = load(x, q + part, w)
+                        given = load(grad, here + part, w)
+                        if relu:
+                            total = zero(x, w)
+                            if len(root):
+                                total = load(root, here + part, w)
+                            for key in range(count):
+                                total = add(total, psi[key], load(x, member + key * stride + 2 * channels + part, w))
+                            given = where_positive(total, given)
+                        store(inner, part, given)
+                        if len(root):
+                            store(grad_root, here + part, plus(load(grad_root, here + part, w), given))
                     for key in range(count):
-                        k = member + key * stride + channels + part
-                        total = add(total, grad_psi[key], load(x, k, w))
-                        store(grad_x, k, add(load(grad_x, k, w), grad_psi[key], own))
-                    store(grad_x, q + part, total)
+                        value = member + key * stride + 2 * channels
+                        for part in range(0, channels, len(w)):
+                            added = add(load(grad_x, value + part, w), psi[key], load(inner, part, w))
+                            store(grad_x, value + part, added)
+                    if count == 1:  # a softmax over one is constant
+                        continue
+                    mean = nothing
+                    for key in range(count):
+                        g = nothing
+                        for part in range(0, channels, len(w)):
+                            there = load(x, member + key * stride + 2 * channels + part, w)
+                            g += dot(load(inner, part, w), there)
+                        grad_psi[key] = g
+                        mean += g * psi[key]
+                    for key in range(count):
+                        grad_psi[key] = psi[key] * (grad_psi[key] - mean) * scale
+                    for part in range(0, channels, len(w)):
+                        total = load(grad_x, q + part, w)
+                        own = load(x, q + part, w)
+                        for key in range(count):
+                            k = member + key * stride + channels + part
+                            total = add(total, grad_psi[key], load(x, k, w))
+                            store(grad_x, k, add(load(grad_x, k, w), grad_psi[key], own))
+                        store(grad_x, q + part, total)

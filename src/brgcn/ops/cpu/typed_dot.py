@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numba import prange
 from torch import Tensor
 
-from brgcn.ops.cpu.parallel import array, compiled, numbers, over_rows, over_segments
+from brgcn.ops.cpu.parallel import array, numbers, over_rows, over_segments, parallel_compiled
 from brgcn.ops.cpu.vector import add, dot, load, store, width_of, zero
 
 
@@ -59,30 +60,32 @@ def _flat(x: Tensor, vector: Tensor) -> tuple[np.ndarray, np.ndarray]:
     return array(x).reshape(-1), array(vector).reshape(-1)
 
 
-@compiled
-def _forward(begin, end, row, relation, x, vector, channels, w, out):
+@parallel_compiled
+def _forward(bounds, row, relation, x, vector, channels, w, out):
     lanes = out.shape[1]
     nothing, _ = numbers(x)
-    for item in range(begin, end):
-        for lane in range(lanes):
-            here = (np.int64(row[item]) * lanes + lane) * channels
-            there = (np.int64(relation[item]) * lanes + lane) * channels
-            total = nothing
-            for part in range(0, channels, len(w)):
-                total += dot(load(x, here + part, w), load(vector, there + part, w))
-            out[item, lane] = total
+    for task in prange(len(bounds) - 1):
+        for item in range(bounds[task], bounds[task + 1]):
+            for lane in range(lanes):
+                here = (np.int64(row[item]) * lanes + lane) * channels
+                there = (np.int64(relation[item]) * lanes + lane) * channels
+                total = nothing
+                for part in range(0, channels, len(w)):
+                    total += dot(load(x, here + part, w), load(vector, there + part, w))
+                out[item, lane] = total
 
 
-@compiled
-def _gather(begin, end, ptr, entry, index, weight, features, channels, w, out):
+@parallel_compiled
+def _gather(bounds, ptr, entry, index, weight, features, channels, w, out):
     """out[s] = sum over the items of segment s of weight[item] * features[index[item]]."""
     lanes = weight.shape[1]
-    for segment in range(begin, end):
-        for lane in range(lanes):
-            for part in range(0, channels, len(w)):
-                total = zero(features, w)
-                for k in range(ptr[segment], ptr[segment + 1]):
-                    item = np.int64(entry[k]) if len(entry) else np.int64(k)
-                    there = (np.int64(index[item]) * lanes + lane) * channels + part
-                    total = add(total, weight[item, lane], load(features, there, w))
-                store(out, (segment * lanes + lane) * channels + part, total)
+    for task in prange(len(bounds) - 1):
+        for segment in range(bounds[task], bounds[task + 1]):
+            for lane in range(lanes):
+                for part in range(0, channels, len(w)):
+                    total = zero(features, w)
+                    for k in range(ptr[segment], ptr[segment + 1]):
+                        item = np.int64(entry[k]) if len(entry) else np.int64(k)
+                        there = (np.int64(index[item]) * lanes + lane) * channels + part
+                        total = add(total, weight[item, lane], load(features, there, w))
+                    store(out, (segment * lanes + lane) * channels + part, total)

@@ -1,0 +1,68 @@
+"""How time and memory of one layer grow: with edges at a fixed mean degree, with relations, with the width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from brgcn.bench.contender import Contender
+from brgcn.bench.rows import Bench, Row, layer_row
+from brgcn.bench.task import LayerTask
+from brgcn.graph import RelationalGraph
+
+NOT_TRIED = " at a smaller size, not tried here"
+DEGREE = 8  # edges that end in a node, on average
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The series, and where the other two quantities stand meanwhile."""
+
+    edges: tuple[int, ...]
+    relations: tuple[int, ...] = (10, 32, 100, 316, 1000)
+    widths: tuple[int, ...] = (16, 32, 64, 128)
+    fixed_edges: int = 1_000_000
+    fixed_relations: int = 100
+    fixed_width: int = 64
+
+
+SIZES = {
+    "cuda": Sizes(edges=(100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)),
+    "cpu": Sizes(edges=(10_000, 31_600, 100_000, 316_000), fixed_edges=100_000),
+}
+QUICK_SIZES = Sizes(
+    edges=(500, 1000), relations=(5, 10), widths=(4, 8), fixed_edges=500, fixed_relations=5, fixed_width=8
+)
+
+
+def random_graph(edges: int, relations: int, seed: int = 0) -> RelationalGraph:
+    """Uniform ends; relation r has a share of the edges in proportion to 1 / (r + 1), as in real graphs few relations
+    hold most edges."""
+    random = torch.Generator().manual_seed(seed)
+    nodes = max(1, edges // DEGREE)
+    share = 1 / torch.arange(1, relations + 1, dtype=torch.float64)
+    edge_type = torch.multinomial(share, edges, replacement=True, generator=random)
+    return RelationalGraph.from_edges(torch.randint(nodes, (2, edges), generator=random), edge_type, nodes, relations)
+
+
+def growth_rows(contenders: list[Contender], sizes: Sizes, bench: Bench) -> list[Row]:
+    """Forward and backward. A contender that has failed at one size is not tried at a larger one: its row says so."""
+    series = {
+        "E": [(edges, sizes.fixed_relations, sizes.fixed_width) for edges in sizes.edges],
+        "R": [(sizes.fixed_edges, relations, sizes.fixed_width) for relations in sizes.relations],
+        "d": [(sizes.fixed_edges, sizes.fixed_relations, width) for width in sizes.widths],
+    }
+    rows: list[Row] = []
+    for varies, points in series.items():
+        failed: dict[str, str] = {}
+        for edges, relations, width in points:
+            graph = random_graph(edges, relations)
+            for contender in contenders:
+                name = f"{contender.library} {contender.name}"
+                task = LayerTask(graph, width, True, bench.device)
+                row = {"varies": varies, **layer_row(contender, task, "random", bench, failed.get(name))}
+                if "error" in row:
+                    failed[name] = row["error"].removesuffix(NOT_TRIED) + NOT_TRIED
+                rows.append(row)
+    return rows
