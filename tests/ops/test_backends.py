@@ -168,10 +168,10 @@ def test_torch_compile_sees_no_graph_break() -> None:
         (BRGCNConv(4, 6, 5, heads=2, dropout=0.5), (torch.randn(12, 4), graph)),
         (FeaturelessConv(graph, 6, num_bases=2), (graph,)),
     )
-    for layer, given in cases:
-        wanted = layer(*given, seed=3)  # also builds the graph's tables, which are kept with it
+    for layer, inputs_ in cases:
+        wanted = layer(*inputs_, seed=3)  # also builds the graph's tables, which are kept with it
         compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-        got = compiled(*given, seed=3)
+        got = compiled(*inputs_, seed=3)
         torch.testing.assert_close(got, wanted)
         parameters = list(layer.parameters())
         for a, b in zip(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from brgcn.bench.contender import OURS, PYG, RECORDED, RELATIONAL
+from brgcn.bench.contender import OURS, PLAIN_LOOP, PYG, RECORDED, RELATIONAL
 
 Row = Mapping[str, Any]
 LARGE = "am-standin"
@@ -62,6 +62,13 @@ def _epoch_bars(rows: list[Row], graph: str, on_cuda: bool) -> list[dict[str, An
             30 if large else 10,
             of["field"],
             of["full"],
+        ),
+        _speed(
+            "epoch: the same, PyG in a plain loop (Adam and the C library as they come)",
+            graph,
+            30 if large else 10,
+            of["field"],
+            [row for row in of["full"] if row["layer"].endswith(PLAIN_LOOP)],
         ),
         _speed("epoch: both on the same receptive field", graph, 10, of["field"], of["field"]),
         _speed("epoch: both on the full graph", graph, 10, of["full"], of["full"]),

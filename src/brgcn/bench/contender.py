@@ -16,6 +16,7 @@ from brgcn.tasks.step import Step
 
 OURS, PYG = "brgcn", "PyG"
 RECORDED = ", recorded"
+PLAIN_LOOP = ", plain loop"  # Adam as it comes, and the C library as it comes: how most programs train
 RELATIONAL = ("RGCNConv", "FastRGCNConv", "RGATConv")  # of PyG: those that the bars are about
 
 
@@ -74,10 +75,12 @@ def layer_step(
     return learn
 
 
-def epoch_step(scores: Callable[[], Tensor], parameters: Sequence[Tensor], task: EpochTask) -> Callable[[], Tensor]:
-    """zero_grad, forward, cross-entropy on the labelled nodes, backward, Adam (fused, as ours)."""
+def epoch_step(
+    scores: Callable[[], Tensor], parameters: Sequence[Tensor], task: EpochTask, fused: bool = True
+) -> Callable[[], Tensor]:
+    """zero_grad, forward, cross-entropy on the labelled nodes, backward, Adam (fused, as ours, or as it comes)."""
     labels = task.subject.labels.to(task.device)
-    optimizer = torch.optim.Adam(parameters, lr=0.01, weight_decay=5e-4, fused=True)
+    optimizer = torch.optim.Adam(parameters, lr=0.01, weight_decay=5e-4, fused=fused or None)
 
     def step() -> Tensor:
         optimizer.zero_grad()

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from brgcn.bench.contender import PYG, RELATIONAL, Contender, epoch_step, layer_step
+from brgcn.bench.contender import PLAIN_LOOP, PYG, RELATIONAL, Contender, epoch_step, layer_step
 from brgcn.bench.task import HIDDEN, Built, EpochTask, LayerTask, tensor_bytes
 from brgcn.errors import BrgcnError
 from brgcn.graph import RelationalGraph
@@ -42,6 +42,15 @@ def pyg_contenders(*, typed: bool = True) -> list[Contender]:
     return chosen
 
 
+def plain_contenders() -> list[Contender]:
+    """The relational layers in the loop that most programs have."""
+    library()
+    return [
+        _contender(kind + PLAIN_LOOP, kind, featureless=kind != "RGATConv", epoch_only=True, fused=False)
+        for kind in RELATIONAL
+    ]
+
+
 def library() -> Any:
     try:
         import torch_geometric.nn
@@ -58,18 +67,18 @@ def extensions() -> list[str]:
 
 
 def _contender(
-    name: str, kind: str, *, featureless: bool = False, epoch_only: bool = False, **options: Any
+    name: str, kind: str, *, featureless: bool = False, epoch_only: bool = False, fused: bool = True, **options: Any
 ) -> Contender:
     return Contender(
         name,
         PYG,
-        epoch=lambda task: _epoch(task, kind, featureless, options),
+        epoch=lambda task: _epoch(task, kind, featureless, options, fused),
         layer=None if epoch_only else lambda task: _layer(task, kind, options),
         recordable=kind in _RECORDABLE,
     )
 
 
-def _epoch(task: EpochTask, kind: str, featureless: bool, options: dict[str, Any]) -> Built:
+def _epoch(task: EpochTask, kind: str, featureless: bool, options: dict[str, Any], fused: bool) -> Built:
     torch.manual_seed(0)
     first, second = task.field.layers
     rows = task.field.rows.to(task.device)
@@ -88,7 +97,7 @@ def _epoch(task: EpochTask, kind: str, featureless: bool, options: dict[str, Any
         return forward_2(hidden).index_select(0, rows)
 
     indices = {id(index): index for index in (*indices_1, *indices_2)}.values()
-    return Built(epoch_step(scores, parameters, task), tensor_bytes(parameters), tensor_bytes(indices))
+    return Built(epoch_step(scores, parameters, task, fused), tensor_bytes(parameters), tensor_bytes(indices))
 
 
 def _layer(task: LayerTask, kind: str, options: dict[str, Any]) -> Built:

@@ -13,7 +13,7 @@ from brgcn.bench.growth import QUICK_SIZES, SIZES, growth_rows
 from brgcn.bench.loading import Source, loading_rows
 from brgcn.bench.memory import cheap_collection
 from brgcn.bench.ours import TOGETHER, ours
-from brgcn.bench.pyg_layers import extensions, pyg_contenders
+from brgcn.bench.pyg_layers import extensions, plain_contenders, pyg_contenders
 from brgcn.bench.rows import Bench, Row, epoch_row, layer_row
 from brgcn.bench.task import SCOPES, BenchGraph, EpochTask, LayerTask
 from brgcn.bench.timing import QUICK, Budget, copy_rate
@@ -56,7 +56,6 @@ def bench(
         raise SettingsError(f"there is no part {min(unknown)!r}", remedy=f"Parts are {', '.join(PARTS)}.")
     device = torch.device(device)
     check_backend(backend, device)
-    keep_freed_memory()  # for everybody: training does so too
     made_with = environment(device)
     tell("copy rate of the machine")
     rate = copy_rate(device, 1 << 24 if quick else None)
@@ -72,7 +71,10 @@ def bench(
     }
     with cheap_collection():
         if "epoch" in parts:
-            result["epoch"] = [row for subject in graphs for row in _epochs(subject, backend, common)]
+            result["epoch"] = [row for subject in graphs for row in _plain_epochs(subject, common)]
+        keep_freed_memory()  # as training does; from here on for everybody, since it cannot be taken back
+        if "epoch" in parts:
+            result["epoch"] += [row for subject in graphs for row in _epochs(subject, backend, common)]
         if "layer" in parts:
             result["layer"] = [row for subject in graphs for row in _layers(subject, backend, common)]
         if "growth" in parts:
@@ -89,13 +91,18 @@ def check_backend(backend: str | None, device: torch.device) -> None:
         backend_for(torch.empty(0, device=device))
 
 
+def _plain_epochs(subject: BenchGraph, common: Bench) -> list[Row]:
+    tasks = [EpochTask(subject, scope, common.device) for scope in SCOPES]
+    return [epoch_row(contender, task, common) for task in tasks for contender in plain_contenders()]
+
+
 def _epochs(subject: BenchGraph, backend: str | None, common: Bench) -> list[Row]:
     rows = []
     models = [ours(model, backend) for model in ("brgcn", "rgcn", "brgcn-node", "brgcn-relation")]
     together = ours("brgcn", backend, runs=TOGETHER, title=f"brgcn, {TOGETHER} runs together")
     for scope in SCOPES:
         task = EpochTask(subject, scope, common.device)
-        contenders = [*pyg_contenders(), *models, *([together] if scope == "field" else [])]
+        contenders = [*models, *([together] if scope == "field" else []), *pyg_contenders()]
         rows += [epoch_row(contender, task, common) for contender in contenders]
     return rows
 

@@ -106,8 +106,6 @@ def _score_dtype(values: Tensor) -> torch.dtype:
 
 # ---------------------------------------------------------------------- the fused operator
 
-NUM_TABLES = 25
-
 
 def _tables(value_rows: EdgeRows, score_rows: EdgeRows, tables: Layout) -> list[Tensor]:
     """What the kernels read, in this order: the edge's pair, identity, value row and score row [E]; then the groupings

@@ -34,9 +34,19 @@ def kernel_threads(count: int) -> Iterator[None]:
 
 
 # NaN must stay NaN, so of the fast-math flags only those that reorder and contract
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
-compiled = numba.njit(**_OPTIONS)
-parallel_compiled = numba.njit(parallel=True, **_OPTIONS)
+_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+
+
+def compiled(function, **options):
+    """Machine code when first called, kept on disk where there is a place for it."""
+    try:
+        return numba.njit(cache=True, **_OPTIONS, **options)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written to
+        return numba.njit(**_OPTIONS, **options)(function)
+
+
+def parallel_compiled(function):
+    return compiled(function, parallel=True)
 
 
 @compiled
