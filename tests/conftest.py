@@ -11,6 +11,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
+# Without a GPU the Triton kernels are tested in its interpreter. Triton must know when it is first imported, which any
+# test may cause; no other test forces this backend.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

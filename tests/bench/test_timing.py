@@ -33,7 +33,8 @@ def test_peak_memory_is_that_of_the_work() -> None:
     measured = measure(lambda: lambda: torch.ones(megabytes << 18).sum(), CPU, QUICK)
     if measured.peak_bytes is None:
         pytest.skip("the kernel does not let the high-water mark be reset")
-    assert 0.8 * (megabytes << 20) < measured.peak_bytes < 3 * (megabytes << 20)
+    # at most: once training has asked for it, the C library keeps what earlier repetitions freed
+    assert 0.8 * (megabytes << 20) < measured.peak_bytes < 8 * (megabytes << 20)
 
 
 def test_too_much_is_a_row_and_not_the_end() -> None:

@@ -56,7 +56,10 @@ def test_json_is_alone_on_standard_output(toy: Path, tmp_path: Path, capsys) -> 
         (["nowhere"], "there is no data set, file or folder 'nowhere'"),
     ],
 )
-def test_what_a_user_can_mend(arguments: list[str], message: str, tmp_path: Path, capsys) -> None:
+def test_what_a_user_can_mend(
+    arguments: list[str], message: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     code, text, error = run(capsys, *arguments, "--out", str(tmp_path / "b"))
     assert code == 1
     assert text == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import pytest
 import torch
@@ -22,10 +21,6 @@ from brgcn.ops.typed_dot import typed_dot
 from brgcn.ops.typed_linear import typed_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    # read by Triton when the kernels are imported; without effect on other tests, which do not force this backend
-    os.environ["TRITON_INTERPRET"] = "1"
-
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-10}

@@ -25,8 +25,8 @@ below. [benchmarks/README.md](../benchmarks/README.md) says how to repeat it and
 
 * Every library gets the same edges in each row, inverse relations included: all of them ("full graph"), or those that
   can reach the labelled nodes ("receptive field", which is how `brgcn train` computes).
-* All use Adam with `fused=True`, and on the CPU a C library that keeps freed memory, as our training does; rows that say
-  "plain loop" have neither, like most programs.
+* All use Adam with `fused=True`, and on the CPU a C library that keeps freed memory, as our training does; rows that
+  say "plain loop" have neither, like most programs.
 * An epoch is zero_grad, forward, cross-entropy, backward and the optimizer's step of two layers with hidden width 16.
   Nodes have no features: RGCNConv and FastRGCNConv get `x=None`, layers that cannot do that a trainable table.
 * Times are medians of repetitions after a warm-up, by device events on CUDA. Speed is relative to the fastest of PyG's
