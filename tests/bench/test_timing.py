@@ -31,8 +31,10 @@ def test_short_work_is_repeated_inside_a_measurement() -> None:
 def test_peak_memory_is_that_of_the_work() -> None:
     megabytes = 64
     measured = measure(lambda: lambda: torch.ones(megabytes << 18).sum(), CPU, QUICK)
-    if measured.peak_bytes is None:
-        pytest.skip("the kernel does not let the high-water mark be reset")
+    if measured.peak_bytes is None:  # a kernel that does not let the high-water mark be reset
+        assert measured.seconds
+        assert measured.row()["peak_bytes"] is None
+        return
     # at most: once training has asked for it, the C library keeps what earlier repetitions freed
     assert 0.8 * (megabytes << 20) < measured.peak_bytes < 8 * (megabytes << 20)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ from brgcn.ops.typed_dot import typed_dot
 from brgcn.ops.typed_linear import typed_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Triton exists for Linux only")
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-10}
 
