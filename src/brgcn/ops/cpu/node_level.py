@@ -33,19 +33,11 @@ def attend_edges(
     z = values.new_empty(target_score.size(0), lanes, channels)
     attention = target_score.new_empty(tables[0].size(0), lanes)
     ptr = array(pair_ptr)
+    dropping = _dropping(seed, tables[1], dropout, values)
     over_segments(
         _forward,
         ptr,
-        ptr,
-        array(tables[2]),
-        array(tables[3]),
-        array(target_score.contiguous()),
-        array(source_score.contiguous()),
-        array(values).reshape(-1),
-        *_dropping(seed, tables[1], dropout, values),
-        _like(negative_slope, values),
-        channels,
-        width_of(channels),
+        *_about_pairs(values, target_score, source_score, tables, dropping, negative_slope),
         array(z).reshape(-1),
         array(attention),
     )
@@ -66,7 +58,7 @@ def attend_edges_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     values = values.contiguous()
     channels = values.size(2)
-    edge_pair, edge_id, value_row, score_row, pair_ptr = tables[:5]
+    edge_pair, edge_id, pair_ptr = tables[0], tables[1], tables[4]
     value_ptr, value_entry, score_ptr, score_entry = tables[11], tables[12], tables[18], tables[19]
     grad_score = torch.empty_like(attention)
     grad_target, grad_source = torch.empty_like(target_score), torch.empty_like(source_score)
@@ -77,16 +69,7 @@ def attend_edges_backward(
     over_segments(
         _scores,
         ptr,
-        ptr,
-        array(value_row),
-        array(score_row),
-        array(target_score.contiguous()),
-        array(source_score.contiguous()),
-        array(values).reshape(-1),
-        *dropping,
-        _like(negative_slope, values),
-        channels,
-        width_of(channels),
+        *_about_pairs(values, target_score, source_score, tables, dropping, negative_slope),
         array(attention),
         dz,
         array(grad_score),
@@ -109,6 +92,23 @@ def attend_edges_backward(
     ptr = array(score_ptr)
     over_segments(_sum_scores, ptr, ptr, array(score_entry), array(grad_score), array(grad_source))
     return grad_values, grad_target, grad_source
+
+
+def _about_pairs(values, target_score, source_score, tables, dropping, negative_slope):
+    """Arguments of the kernels that walk over pairs."""
+    channels = values.size(2)
+    return (
+        array(tables[4]),
+        array(tables[2]),
+        array(tables[3]),
+        array(target_score.contiguous()),
+        array(source_score.contiguous()),
+        array(values).reshape(-1),
+        *dropping,
+        _like(negative_slope, values),
+        channels,
+        width_of(channels),
+    )
 
 
 def _dropping(seed: Tensor, edge_id: Tensor, dropout: float, values: Tensor):
