@@ -58,7 +58,7 @@ def attend_relations(
     if backend == "torch" or with_self or want_attention:
         out, attention = _attend_relations(projected, inside, graph, with_self, relu, scale)
     else:
-        out = _fused(backend, projected, inside, _tables(graph), relu, scale)
+        out = _fused(backend, projected, inside, _tables(graph, backend, projected.size(2) // 3), relu, scale)
     if mean:
         out = out / member_count(graph, with_self).clamp(min=1).to(out.dtype)[:, None, None]
     return out if root is None or not root_outside else out + root, attention
@@ -144,28 +144,55 @@ def _encounters_with_self(graph: RelationalGraph) -> Encounters:
 
 # ---------------------------------------------------------------------- the fused operator
 
-TILE = 32  # pairs, and nodes, that one Triton program takes together
+LARGEST = 32  # pairs of a node that one Triton program holds at once
+NARROW = 1024  # numbers of a tile that one warp holds
 
 
-def _tables(graph: RelationalGraph) -> list[Tensor]:
-    """First pair of each node [T + 1], node of each pair [P], first node of each tile [Q + 1], nodes larger than a
-    tile."""
-    tables = layout(graph)
-    return [tables.nodes.ptr, tables.pair_node, *graph.derived("node_tiles", node_tiles)]
+def tile_rows(channels: int) -> int:
+    """Pairs of a tile in Triton, a power of 2, so that their rows fit into the registers of a warp."""
+    most = max(NARROW // channels, 1)
+    return min(max(1 << (most.bit_length() - 1), 8), LARGEST)
 
 
-def node_tiles(graph: RelationalGraph) -> tuple[Tensor, Tensor]:
-    """Consecutive nodes packed into tiles of at most TILE pairs and TILE nodes, and the nodes that are larger, each of
-    which is a tile of its own."""
-    ptr = graph.node_ptr.cpu()
-    node = torch.arange(graph.num_targets)
-    fits = torch.searchsorted(ptr, ptr[:-1] + TILE, right=True) - 1  # the tile that begins at a node ends before this
-    following = torch.minimum(torch.maximum(fits, node + 1), node + TILE).clamp(max=graph.num_targets).tolist()
-    first = [0]
-    while first[-1] < graph.num_targets:
-        first.append(following[first[-1]])
-    large = (ptr[1:] - ptr[:-1] > TILE).nonzero().squeeze(1)
-    return torch.tensor(first, dtype=torch.int32, device=graph.device), large.int().to(graph.device)
+def _tables(graph: RelationalGraph, backend: str, channels: int) -> list[Tensor]:
+    """First pair of each node [T + 1] and, for Triton, the tiles of nodes (see ``node_tiles``)."""
+    ptr = layout(graph).nodes.ptr
+    if backend != "triton":
+        return [ptr]
+    rows = tile_rows(channels)
+    return [ptr, *graph.derived(f"node_tiles_{rows}", lambda g: node_tiles(g, rows))]
+
+
+class NodeTiles(NamedTuple):
+    """Nodes by size, the number of their pairs rounded up to a power of 2: a tile is the nodes of one size that fit
+    into ``rows`` pairs; -1 where there are no more nodes of that size."""
+
+    node: Tensor  # [Q, rows] the tile's rows // size nodes come first
+    size: Tensor  # [Q]
+    wide_node: Tensor  # [Q', LARGEST] the same of nodes larger than ``rows``
+    wide_size: Tensor  # [Q']
+    large: Tensor  # nodes with more than LARGEST pairs
+
+
+def node_tiles(graph: RelationalGraph, rows: int) -> NodeTiles:
+    count = graph.node_ptr[1:] - graph.node_ptr[:-1]
+    by_count = torch.argsort(count, stable=True)  # nodes of a tile have equally many pairs, or nearly
+    count = count[by_count]
+    parts: list[Tensor] = []
+    for smallest, largest, width in ((1, rows, rows), (2 * rows, LARGEST, LARGEST)):
+        nodes, sizes = [torch.empty(0, width, dtype=torch.int32)], [torch.empty(0, dtype=torch.int32)]
+        size = smallest
+        while size <= largest:
+            fits = (count <= size) & (count > (size // 2 if size > 1 else -1))
+            found = by_count[fits].int().cpu()
+            per_tile = width // size
+            found = torch.cat([found, found.new_full((-found.numel() % per_tile,), -1)]).view(-1, per_tile)
+            nodes.append(torch.cat([found, found.new_full((len(found), width - per_tile), -1)], dim=1))
+            sizes.append(found.new_full((len(found),), size))
+            size *= 2
+        parts += [torch.cat(nodes).to(graph.device), torch.cat(sizes).to(graph.device)]
+    narrow, narrow_size, wide, wide_size = parts
+    return NodeTiles(narrow, narrow_size, wide, wide_size, by_count[count > LARGEST].int())
 
 
 def _fake(projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> Tensor:

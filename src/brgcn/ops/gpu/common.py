@@ -16,6 +16,7 @@ from brgcn.ops.dropout import FIRST_FACTOR, SECOND_FACTOR, SPREAD, threshold
 _SPREAD = tl.constexpr(SPREAD)
 _FIRST = tl.constexpr(FIRST_FACTOR)
 _SECOND = tl.constexpr(SECOND_FACTOR)
+LOWEST = tl.constexpr(-3.0e38)  # below every score, and finite: differences of it are numbers
 _HERE = contextlib.nullcontext()
 
 

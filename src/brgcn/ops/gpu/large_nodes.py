@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Relation level of nodes with more than TILE pairs: one program per node and lane loops over blocks of pairs.
+"""Relation level of nodes with more pairs than a tile holds: one program per node and lane loops over blocks of pairs.
 
 Such nodes are rare, and a table lists them.
 """
@@ -10,8 +10,21 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from brgcn.ops.gpu.common import on_device, power_of_2, product, sums_in
-from brgcn.ops.gpu.tiles import LOWEST, load_part, store_rows
+from brgcn.ops.gpu.common import LOWEST, on_device, power_of_2, product, sums_in
+
+
+@triton.jit
+def _load_part(projected, pair, exists, lane, part: tl.constexpr, column, L: tl.constexpr, C: tl.constexpr):
+    """[N, W] of the query (part 0), key (1) or value (2) of pairs [N] in rows of 3 * C."""
+    place = (pair.to(tl.int64) * L + lane)[:, None] * (3 * C) + (part * C + column)[None, :]
+    return tl.load(projected + place, mask=exists[:, None] & (column < C)[None, :], other=0.0)
+
+
+@triton.jit
+def _store_rows(rows, values, row, exists, lane, column, L: tl.constexpr, C: tl.constexpr, STRIDE: tl.constexpr):
+    """Write C columns of rows that are STRIDE apart."""
+    place = (row.to(tl.int64) * L + lane)[:, None] * STRIDE + column[None, :]
+    tl.store(rows + place, values.to(rows.dtype.element_ty), mask=exists[:, None] & (column < C)[None, :])
 
 
 @triton.jit
@@ -32,8 +45,8 @@ def _attend(
     for first in range(begin, end, N):
         pair = first + tl.arange(0, N)
         exists = pair < end
-        key = load_part(projected, pair, exists, lane, 1, column, L, C)
-        value = load_part(projected, pair, exists, lane, 2, column, L, C)
+        key = _load_part(projected, pair, exists, lane, 1, column, L, C)
+        value = _load_part(projected, pair, exists, lane, 2, column, L, C)
         scores = _scores(query, key, exists, SCALE, W)
         raised = tl.maximum(highest, tl.max(scores, 1))
         share = tl.exp(scores - raised[:, None])
@@ -61,7 +74,7 @@ def _forward(
     for first in range(begin, end, N):
         pair = first + tl.arange(0, N)
         exists = pair < end
-        query = load_part(projected, pair, exists, lane, 0, column, L, C)
+        query = _load_part(projected, pair, exists, lane, 0, column, L, C)
         attended, _, _ = _attend(projected, query, begin, end, lane, SCALE, L, C, ACC, N, W)
         if ROOT:
             attended += tl.load(root + place, mask=column < C, other=0.0).to(ACC)[None, :]
@@ -89,7 +102,7 @@ def _backward(
     for first in range(begin, end, N):
         pair = first + tl.arange(0, N)
         exists = pair < end
-        query = load_part(projected, pair, exists, lane, 0, column, L, C)
+        query = _load_part(projected, pair, exists, lane, 0, column, L, C)
         attended, highest, norm = _attend(projected, query, begin, end, lane, SCALE, L, C, ACC, N, W)
         do = tl.load(grad + place, mask=column < C, other=0.0).to(ACC)[None, :]
         do = tl.where(exists[:, None], do, 0.0)
@@ -108,20 +121,20 @@ def _backward(
             pair_k = other + tl.arange(0, N)
             exists_k = pair_k < end
             again = pair_k < written
-            key = load_part(projected, pair_k, exists_k, lane, 1, column, L, C)
-            value = load_part(projected, pair_k, exists_k, lane, 2, column, L, C)
+            key = _load_part(projected, pair_k, exists_k, lane, 1, column, L, C)
+            value = _load_part(projected, pair_k, exists_k, lane, 2, column, L, C)
             scores = _scores(query, key, exists_k, SCALE, W)
             psi = tl.exp(scores - highest[:, None]) / norm[:, None]
             psi = tl.where(exists[:, None], psi, 0.0)
             ds = (psi * (product(do_low, tl.trans(value), W) - delta[:, None]) * SCALE).to(query.dtype)
             dquery += product(ds, key, N)
             dkey = product(tl.trans(ds), query, N)
-            dkey += load_part(grad_projected, pair_k, again, lane, 1, column, L, C).to(ACC)
-            store_rows(grad_projected + C, dkey, pair_k, exists_k, lane, column, L, C, 3 * C)
+            dkey += _load_part(grad_projected, pair_k, again, lane, 1, column, L, C).to(ACC)
+            _store_rows(grad_projected + C, dkey, pair_k, exists_k, lane, column, L, C, 3 * C)
             dvalue = product(tl.trans(psi.to(query.dtype)), do_low, N)
-            dvalue += load_part(grad_projected, pair_k, again, lane, 2, column, L, C).to(ACC)
-            store_rows(grad_projected + 2 * C, dvalue, pair_k, exists_k, lane, column, L, C, 3 * C)
-        store_rows(grad_projected, dquery, pair, exists, lane, column, L, C, 3 * C)
+            dvalue += _load_part(grad_projected, pair_k, again, lane, 2, column, L, C).to(ACC)
+            _store_rows(grad_projected + 2 * C, dvalue, pair_k, exists_k, lane, column, L, C, 3 * C)
+        _store_rows(grad_projected, dquery, pair, exists, lane, column, L, C, 3 * C)
         tl.debug_barrier()  # what was written is read again for the next block of queries
     if ROOT:
         tl.store(grad_root + place, total.to(grad_root.dtype.element_ty), mask=column < C)
@@ -132,7 +145,7 @@ def attend_large(
 ) -> None:
     """Write the rows of large nodes into out [T, L, C]."""
     _, lanes, channels = out.shape
-    node_ptr, _, _, nodes = tables
+    node_ptr, nodes = tables[0], tables[-1]
     if nodes.numel() == 0:
         return
     with on_device(out):
@@ -154,7 +167,7 @@ def attend_large_backward(
 ) -> None:
     """Write the rows of large nodes into grad_root [T, L, C], and of their pairs into grad_projected."""
     _, lanes, channels = grad.shape
-    node_ptr, _, _, nodes = tables
+    node_ptr, nodes = tables[0], tables[-1]
     if nodes.numel() == 0:
         return
     with on_device(grad):

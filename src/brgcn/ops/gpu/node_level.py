@@ -11,13 +11,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from brgcn.ops.gpu.common import Dropping, blocks, kept, on_device, power_of_2, sums_in
+from brgcn.ops.gpu.common import LOWEST, Dropping, blocks, kept, on_device, power_of_2, sums_in
 from brgcn.ops.gpu.weighted_sum import add_chunks, weighted_sum
 from brgcn.ops.tables import CHUNK
 
 LONG = tl.constexpr(CHUNK)
-LOWEST = tl.constexpr(-3.0e38)  # below every score, and finite: differences of it are numbers
-HUB_BLOCK = 1024
+HUB_BLOCK = 4096
 
 
 # ---------------------------------------------------------------------- forward
@@ -86,6 +85,7 @@ def _softmax_of_hubs(
         edge = first + tl.arange(0, BLOCK)
         here = edge < end
         score = _scores(source, score_row, edge, here, here, own, lane, L, SLOPE)
+        tl.store(attention + edge.to(tl.int64) * L + lane, score, mask=here)  # each thread reads its own again
         raised = tl.maximum(highest, score)
         total = total * tl.exp(highest - raised) + tl.where(here, tl.exp(score - raised), 0.0)
         highest = raised
@@ -94,8 +94,8 @@ def _softmax_of_hubs(
     for first in range(begin, end, BLOCK):
         edge = first + tl.arange(0, BLOCK)
         here = edge < end
-        score = _scores(source, score_row, edge, here, here, own, lane, L, SLOPE)
-        tl.store(attention + edge.to(tl.int64) * L + lane, tl.exp(score - top) / norm, mask=here)
+        place = attention + edge.to(tl.int64) * L + lane
+        tl.store(place, tl.exp(tl.load(place, mask=here, other=0.0) - top) / norm, mask=here)
 
 
 def attend_edges(
@@ -124,8 +124,9 @@ def attend_edges(
             )  # fmt: skip
             if whole.numel():
                 _softmax_of_hubs[(whole.numel() * lanes,)](
-                    attention, target, source, score_row, ptr, whole, lanes, negative_slope, acc, HUB_BLOCK, num_warps=4
-                )
+                    attention, target, source, score_row, ptr, whole, lanes, negative_slope, acc, HUB_BLOCK,
+                    num_warps=16,
+                )  # fmt: skip
     dropping = Dropping(edge_id, seed, dropout) if dropout > 0 else None
     z = weighted_sum(values, pairs, num_pairs, index=value_row, weight=attention, dropping=dropping)
     return z, attention

@@ -1,10 +1,10 @@
 # mypy: ignore-errors
 """Relation level: the pairs of a node attend to each other.
 
-A program takes a tile of whole nodes with together at most TILE pairs, and one lane: scores of all pairs with all
-pairs of the tile are one small matrix product, those of different nodes are masked. The attention stays in registers,
-channels are taken some columns at a time; only projections are read and only results written. A node with more pairs
-is a tile of its own, for the kernels in large_nodes.py.
+A program takes one lane of a tile: nodes of about the same number of pairs, whose keys and values [nodes, pairs,
+channels] it holds in registers while it goes through the queries. Most nodes have few pairs, so that plain sums, mostly
+inside one warp, beat matrix products of padded tiles. Only projections are read and only results written; the backward
+pass computes the attention again. A node with more pairs than a tile holds is for the kernels in large_nodes.py.
 """
 
 from __future__ import annotations
@@ -14,125 +14,163 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from brgcn.ops.gpu.common import on_device, power_of_2, product, sums_in
+from brgcn.ops.gpu.common import LOWEST, on_device, power_of_2, sums_in
 from brgcn.ops.gpu.large_nodes import attend_large, attend_large_backward
-from brgcn.ops.gpu.tiles import LOWEST, is_lonely, load_part, load_rows, store_rows
-from brgcn.ops.relation_level import TILE
-
-COLUMNS = 32  # that are taken at a time
+from brgcn.ops.relation_level import NARROW
 
 
 @triton.jit
-def _attention(
-    projected, pair, exists, of_pair, lane,
-    SCALE: tl.constexpr, L: tl.constexpr, C: tl.constexpr, ACC: tl.constexpr, N: tl.constexpr, W: tl.constexpr,
-):  # fmt: skip
-    """psi [N, N] of the pairs [N] of a tile; zero between pairs of different nodes."""
-    scores = tl.zeros([N, N], ACC)
-    for first in range(0, C, W):
-        column = first + tl.arange(0, W)
-        query = load_part(projected, pair, exists, lane, 0, column, L, C)
-        key = load_part(projected, pair, exists, lane, 1, column, L, C)
-        scores += product(query, tl.trans(key), W)
-    same = (of_pair[:, None] == of_pair[None, :]) & exists[None, :]
-    scores = tl.where(same, scores * SCALE, LOWEST)
-    share = tl.where(same, tl.exp(scores - tl.max(scores, 1)[:, None]), 0.0)
+def _nodes_of(node_ptr, tile_node, tile, ROWS: tl.constexpr, B: tl.constexpr):
+    """The tile's nodes [B], which of them there are, their first pair and number of pairs."""
+    node = tl.load(tile_node + tile * ROWS + tl.arange(0, B)).to(tl.int64)
+    is_node = node >= 0
+    begin = tl.load(node_ptr + node, mask=is_node, other=0).to(tl.int64)
+    end = tl.load(node_ptr + node + 1, mask=is_node, other=0).to(tl.int64)
+    return node, is_node, begin, end - begin
+
+
+@triton.jit
+def _attention(query, keys, exists, SCALE: tl.constexpr):
+    """psi [B, N] of one query [B, W] per node to its keys [B, N, W]; zeros where a tile has no node."""
+    score = tl.where(exists, tl.sum(query[:, None, :] * keys, 2) * SCALE, LOWEST)
+    share = tl.where(exists, tl.exp(score - tl.max(score, 1)[:, None]), 0.0)
     total = tl.sum(share, 1)
-    return share / tl.where(total > 0, total, 1.0)[:, None]
+    return share / tl.where(total == 0, 1.0, total)[:, None]
+
+
+@triton.jit
+def _forward_tile(
+    out, projected, root, node_ptr, tile_node, tile, lane,
+    SCALE: tl.constexpr, L: tl.constexpr, C: tl.constexpr, ROOT: tl.constexpr, RELU: tl.constexpr, ACC: tl.constexpr,
+    ROWS: tl.constexpr, W: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
+    """Nodes of at most N pairs. A node without pairs has N = 1 and a value of zero: its self-connection is left."""
+    B: tl.constexpr = ROWS // N
+    node, is_node, begin, count = _nodes_of(node_ptr, tile_node, tile, ROWS, B)
+    column = tl.arange(0, W)
+    mask = is_node[:, None] & (column < C)[None, :]
+    place = (node * L + lane)[:, None] * C + column[None, :]
+    own = tl.zeros([B, W], ACC)
+    if ROOT:
+        own += tl.load(root + place, mask=mask, other=0.0).to(ACC)
+    first = projected + (begin * L + lane)[:, None] * (3 * C) + column[None, :]
+    if N == 1:
+        total = own + tl.load(first + 2 * C, mask=mask & (count > 0)[:, None], other=0.0).to(ACC)
+        if RELU:
+            total = tl.maximum(total, 0.0, propagate_nan=tl.PropagateNan.ALL)
+    else:
+        member = tl.arange(0, N)
+        exists = member[None, :] < count[:, None]
+        there = exists[:, :, None] & (column < C)[None, None, :]
+        members = first[:, None, :] + member[None, :, None] * (L * 3 * C)
+        keys = tl.load(members + C, mask=there, other=0.0).to(ACC)
+        values = tl.load(members + 2 * C, mask=there, other=0.0).to(ACC)
+        total = tl.zeros([B, W], ACC)
+        for i in range(0, tl.max(count, 0)):
+            here = mask & (i < count)[:, None]
+            query = tl.load(first + i * (L * 3 * C), mask=here, other=0.0).to(ACC)
+            psi = _attention(query, keys, exists, SCALE)
+            attended = tl.sum(psi[:, :, None] * values, 1) + own
+            if RELU:
+                attended = tl.maximum(attended, 0.0, propagate_nan=tl.PropagateNan.ALL)
+            total += tl.where(here, attended, 0.0)
+    tl.store(out + place, total.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _backward_tile(
+    grad_projected, grad_root, grad, projected, root, node_ptr, tile_node, tile, lane,
+    SCALE: tl.constexpr, L: tl.constexpr, C: tl.constexpr, ROOT: tl.constexpr, RELU: tl.constexpr, ACC: tl.constexpr,
+    ROWS: tl.constexpr, W: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
+    """With the gradient do of psi v (before root and activation), dpsi = do v^T and
+    ds = psi * (dpsi - rowsum(psi * dpsi)) * scale."""
+    B: tl.constexpr = ROWS // N
+    node, is_node, begin, count = _nodes_of(node_ptr, tile_node, tile, ROWS, B)
+    column = tl.arange(0, W)
+    mask = is_node[:, None] & (column < C)[None, :]
+    place = (node * L + lane)[:, None] * C + column[None, :]
+    given = tl.load(grad + place, mask=mask, other=0.0).to(ACC)
+    own = tl.zeros([B, W], ACC)
+    if ROOT:
+        own += tl.load(root + place, mask=mask, other=0.0).to(ACC)
+    offset = (begin * L + lane)[:, None] * (3 * C) + column[None, :]
+    first = projected + offset
+    grad_first = grad_projected + offset
+    kind = grad_projected.dtype.element_ty
+    if N == 1:
+        here = mask & (count > 0)[:, None]
+        total = given
+        if RELU:
+            total = tl.where(own + tl.load(first + 2 * C, mask=here, other=0.0).to(ACC) > 0, given, 0.0)
+        nothing = tl.zeros([B, W], kind)  # a softmax over one is constant
+        tl.store(grad_first, nothing, mask=here)
+        tl.store(grad_first + C, nothing, mask=here)
+        tl.store(grad_first + 2 * C, total.to(kind), mask=here)
+    else:
+        member = tl.arange(0, N)
+        exists = member[None, :] < count[:, None]
+        there = exists[:, :, None] & (column < C)[None, None, :]
+        members = member[None, :, None] * (L * 3 * C)
+        keys = tl.load(first[:, None, :] + members + C, mask=there, other=0.0).to(ACC)
+        values = tl.load(first[:, None, :] + members + 2 * C, mask=there, other=0.0).to(ACC)
+        grad_keys = tl.zeros([B, N, W], ACC)
+        grad_values = tl.zeros([B, N, W], ACC)
+        total = tl.zeros([B, W], ACC)
+        for i in range(0, tl.max(count, 0)):
+            here = mask & (i < count)[:, None]
+            query = tl.load(first + i * (L * 3 * C), mask=here, other=0.0).to(ACC)
+            psi = _attention(query, keys, exists, SCALE)
+            do = tl.where(here, given, 0.0)
+            if RELU:
+                do = tl.where(tl.sum(psi[:, :, None] * values, 1) + own > 0, do, 0.0)
+            total += do
+            dpsi = tl.sum(do[:, None, :] * values, 2)
+            ds = psi * (dpsi - tl.sum(psi * dpsi, 1)[:, None]) * SCALE
+            grad_query = tl.sum(ds[:, :, None] * keys, 1)
+            tl.store(grad_first + i * (L * 3 * C), grad_query.to(kind), mask=here)
+            grad_keys += ds[:, :, None] * query[:, None, :]
+            grad_values += psi[:, :, None] * do[:, None, :]
+        tl.store(grad_first[:, None, :] + members + C, grad_keys.to(kind), mask=there)
+        tl.store(grad_first[:, None, :] + members + 2 * C, grad_values.to(kind), mask=there)
+    if ROOT:
+        tl.store(grad_root + place, total.to(grad_root.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def _forward(
-    out, projected, root, node_ptr, pair_node, tile_node,
+    out, projected, root, node_ptr, tile_node, tile_size,
     SCALE: tl.constexpr, L: tl.constexpr, C: tl.constexpr, ROOT: tl.constexpr, RELU: tl.constexpr, ACC: tl.constexpr,
-    N: tl.constexpr, W: tl.constexpr,
+    ROWS: tl.constexpr, W: tl.constexpr, SMALLEST: tl.constexpr, SIZES: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     lane = program % L
     tile = program // L
-    first_node = tl.load(tile_node + tile)
-    end_node = tl.load(tile_node + tile + 1)
-    begin = tl.load(node_ptr + first_node)
-    end = tl.load(node_ptr + end_node)
-    if end - begin <= N:
-        pair = begin + tl.arange(0, N)
-        exists = pair < end
-        of_pair = tl.load(pair_node + pair, mask=exists, other=-1)
-        node = first_node + tl.arange(0, N)
-        is_node = node < end_node
-        lonely = is_lonely(node_ptr, node, is_node)
-        belongs = (node[:, None] == of_pair[None, :]).to(ACC)
-        psi = _attention(projected, pair, exists, of_pair, lane, SCALE, L, C, ACC, N, W)
-        for first in range(0, C, W):
-            column = first + tl.arange(0, W)
-            value = load_part(projected, pair, exists, lane, 2, column, L, C)
-            attended = product(psi.to(value.dtype), value, N)
-            if ROOT:
-                attended += load_rows(root, of_pair, exists, lane, column, L, C).to(ACC)
-            if RELU:
-                attended = tl.maximum(attended, 0.0)
-            total = product(belongs, attended, N)
-            if ROOT:  # a node without pairs is left with its self-connection
-                alone = load_rows(root, node, lonely, lane, column, L, C).to(ACC)
-                if RELU:
-                    alone = tl.maximum(alone, 0.0)
-                total += alone
-            store_rows(out, total, node, is_node, lane, column, L, C, C)
+    size = tl.load(tile_size + tile)
+    for step in tl.static_range(SIZES):
+        if size == SMALLEST << step:
+            _forward_tile(
+                out, projected, root, node_ptr, tile_node, tile, lane,
+                SCALE, L, C, ROOT, RELU, ACC, ROWS, W, SMALLEST << step,
+            )  # fmt: skip
 
 
 @triton.jit
 def _backward(
-    grad_projected, grad_root, grad, projected, root, node_ptr, pair_node, tile_node,
+    grad_projected, grad_root, grad, projected, root, node_ptr, tile_node, tile_size,
     SCALE: tl.constexpr, L: tl.constexpr, C: tl.constexpr, ROOT: tl.constexpr, RELU: tl.constexpr, ACC: tl.constexpr,
-    N: tl.constexpr, W: tl.constexpr,
+    ROWS: tl.constexpr, W: tl.constexpr, SMALLEST: tl.constexpr, SIZES: tl.constexpr,
 ):  # fmt: skip
-    """The attention is computed again. With the gradient do of psi v (before root and activation),
-    dpsi = do v^T and ds = psi * (dpsi - rowsum(psi * dpsi)) * scale."""
     program = tl.program_id(0)
     lane = program % L
     tile = program // L
-    first_node = tl.load(tile_node + tile)
-    end_node = tl.load(tile_node + tile + 1)
-    begin = tl.load(node_ptr + first_node)
-    end = tl.load(node_ptr + end_node)
-    if end - begin <= N:
-        pair = begin + tl.arange(0, N)
-        exists = pair < end
-        of_pair = tl.load(pair_node + pair, mask=exists, other=-1)
-        node = first_node + tl.arange(0, N)
-        is_node = node < end_node
-        lonely = is_lonely(node_ptr, node, is_node)
-        belongs = (node[:, None] == of_pair[None, :]).to(ACC)
-        psi = _attention(projected, pair, exists, of_pair, lane, SCALE, L, C, ACC, N, W)
-        dpsi = tl.zeros([N, N], ACC)
-        for first in range(0, C, W):
-            column = first + tl.arange(0, W)
-            value = load_part(projected, pair, exists, lane, 2, column, L, C)
-            do = load_rows(grad, of_pair, exists, lane, column, L, C)
-            if RELU:
-                before = product(psi.to(value.dtype), value, N)
-                if ROOT:
-                    before += load_rows(root, of_pair, exists, lane, column, L, C).to(ACC)
-                do = tl.where(before > 0, do, 0.0)
-            dpsi += product(do, tl.trans(value), W)
-            dvalue = product(tl.trans(psi.to(value.dtype)), do, N)
-            store_rows(grad_projected + 2 * C, dvalue, pair, exists, lane, column, L, C, 3 * C)
-            if ROOT:
-                alone = load_rows(grad, node, lonely, lane, column, L, C).to(ACC)
-                if RELU:
-                    alone = tl.where(load_rows(root, node, lonely, lane, column, L, C) > 0, alone, 0.0)
-                total = alone + product(belongs, do.to(ACC), N)
-                store_rows(grad_root, total, node, is_node, lane, column, L, C, C)
-        ds = psi * (dpsi - tl.sum(psi * dpsi, 1)[:, None]) * SCALE
-        for first in range(0, C, W):
-            column = first + tl.arange(0, W)
-            query = load_part(projected, pair, exists, lane, 0, column, L, C)
-            key = load_part(projected, pair, exists, lane, 1, column, L, C)
-            low = ds.to(query.dtype)
-            dquery = product(low, key, N)
-            dkey = product(tl.trans(low), query, N)
-            store_rows(grad_projected, dquery, pair, exists, lane, column, L, C, 3 * C)
-            store_rows(grad_projected + C, dkey, pair, exists, lane, column, L, C, 3 * C)
+    size = tl.load(tile_size + tile)
+    for step in tl.static_range(SIZES):
+        if size == SMALLEST << step:
+            _backward_tile(
+                grad_projected, grad_root, grad, projected, root, node_ptr, tile_node, tile, lane,
+                SCALE, L, C, ROOT, RELU, ACC, ROWS, W, SMALLEST << step,
+            )  # fmt: skip
 
 
 def attend_relations(projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> Tensor:
@@ -142,12 +180,7 @@ def attend_relations(projected: Tensor, root: Tensor | None, tables: list[Tensor
     channels //= 3
     out = projected.new_empty(tables[0].numel() - 1, lanes, channels)
     if out.numel():
-        width, warps = _shape(channels)
-        with on_device(projected):
-            _forward[((tables[2].numel() - 1) * lanes,)](
-                out, projected, projected if root is None else root, *tables[:3], scale, lanes, channels,
-                root is not None, relu, sums_in(projected.dtype), TILE, width, num_warps=warps, num_stages=1,
-            )  # fmt: skip
+        _launch(_forward, (out, projected, projected if root is None else root), out, root, tables, relu, scale)
         attend_large(out, projected, root, tables, relu, scale)
     return out
 
@@ -157,21 +190,29 @@ def attend_relations_backward(
 ) -> tuple[Tensor, Tensor]:
     grad, projected = grad.contiguous(), projected.contiguous()
     root = root if root is None else root.contiguous()
-    _, lanes, channels = grad.shape
     grad_projected = torch.empty_like(projected)
     grad_root = grad.new_empty(0) if root is None else torch.empty_like(grad)
     if grad.numel():
-        width, warps = _shape(channels)
-        with on_device(projected):
-            _backward[((tables[2].numel() - 1) * lanes,)](
-                grad_projected, grad_root, grad, projected, projected if root is None else root, *tables[:3], scale,
-                lanes, channels, root is not None, relu, sums_in(projected.dtype), TILE, width, num_warps=warps,
-                num_stages=1,
-            )  # fmt: skip
+        rows = (grad_projected, grad_root, grad, projected, projected if root is None else root)
+        _launch(_backward, rows, grad, root, tables, relu, scale)
         attend_large_backward(grad_projected, grad_root, grad, projected, root, tables, relu, scale)
     return grad_projected, grad_root
 
 
-def _shape(channels: int) -> tuple[int, int]:
-    """Columns of a tile, and warps that share it."""
-    return min(max(power_of_2(channels), 16), COLUMNS), 2 if channels <= COLUMNS else 4
+def _launch(kernel, rows, out: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> None:
+    """The tiles that fit into a warp, then the wider ones."""
+    node_ptr, *tiles, _ = tables
+    _, lanes, channels = out.shape
+    width = max(power_of_2(channels), 2)
+    smallest = 1
+    for node, size in (tiles[:2], tiles[2:]):
+        height = node.size(1)
+        sizes = (height // smallest).bit_length()  # the powers of 2 from smallest to height
+        if size.numel():
+            with on_device(out):
+                kernel[(size.numel() * lanes,)](
+                    *rows, node_ptr, node, size, scale, lanes, channels, root is not None, relu,
+                    sums_in(out.dtype), height, width, smallest, sizes,
+                    num_warps=min(max(height * width // NARROW, 1), 16), num_stages=1,
+                )  # fmt: skip
+        smallest = 2 * height

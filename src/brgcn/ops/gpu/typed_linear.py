@@ -18,16 +18,22 @@ from brgcn.ops.typed_linear import TILE
 
 
 @triton.jit
+def _rows_of(z, row, exists, depth, IN: tl.constexpr):
+    """[M, K] some columns of the rows."""
+    place = row[:, None] * IN + depth[None, :]
+    return tl.load(z + place, mask=exists[:, None] & (depth < IN)[None, :], other=0.0)
+
+
+@triton.jit
 def _multiply(
     out, z, weight, entry, relation, begin, end,
     L: tl.constexpr, IN: tl.constexpr, OUT: tl.constexpr, TRANSPOSED: tl.constexpr, ENTRIES: tl.constexpr,
-    ACC: tl.constexpr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, PER: tl.constexpr,
+    ACC: tl.constexpr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     """out rows = z rows @ weight[relation]; TRANSPOSED: weight is [.., OUT, IN] in memory and z has IN columns."""
     program = tl.program_id(0)
-    lane = (program // PER) % L
-    tile = program // (PER * L)
-    column = (program % PER) * N + tl.arange(0, N)
+    lane = program % L
+    tile = program // L
     r = tl.load(relation + tile).to(tl.int64)
     place = tl.load(begin + tile) + tl.arange(0, M)
     exists = place < tl.load(end + tile)
@@ -37,18 +43,24 @@ def _multiply(
         row = place.to(tl.int64)
     row = row * L + lane
     matrix = weight + (r * L + lane) * (IN * OUT)
-    total = tl.zeros([M, N], ACC)
-    for first in range(0, IN, K):
-        depth = first + tl.arange(0, K)
-        a = tl.load(z + row[:, None] * IN + depth[None, :], mask=exists[:, None] & (depth < IN)[None, :], other=0.0)
-        if TRANSPOSED:
-            b_place = column[None, :] * IN + depth[:, None]
-        else:
-            b_place = depth[:, None] * OUT + column[None, :]
-        b = tl.load(matrix + b_place, mask=(depth < IN)[:, None] & (column < OUT)[None, :], other=0.0)
-        total += product(a, b, K)
-    mask = exists[:, None] & (column < OUT)[None, :]
-    tl.store(out + row[:, None] * OUT + column[None, :], total.to(out.dtype.element_ty), mask=mask)
+    whole: tl.constexpr = IN <= K  # a row is read once for all columns of the product
+    if whole:
+        a = _rows_of(z, row, exists, tl.arange(0, K), IN)
+    for first_column in range(0, OUT, N):
+        column = first_column + tl.arange(0, N)
+        total = tl.zeros([M, N], ACC)
+        for first in range(0, IN, K):
+            depth = first + tl.arange(0, K)
+            if not whole:
+                a = _rows_of(z, row, exists, depth, IN)
+            if TRANSPOSED:
+                b_place = column[None, :] * IN + depth[:, None]
+            else:
+                b_place = depth[:, None] * OUT + column[None, :]
+            b = tl.load(matrix + b_place, mask=(depth < IN)[:, None] & (column < OUT)[None, :], other=0.0)
+            total += product(a, b, K)
+        mask = exists[:, None] & (column < OUT)[None, :]
+        tl.store(out + row[:, None] * OUT + column[None, :], total.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -104,7 +116,7 @@ def typed_linear_backward(grad: Tensor, z: Tensor, weight: Tensor, tables: list[
         with on_device(z):
             _sum_outer_products[(num_chunks * lanes * in_blocks * out_blocks,)](
                 partial, z, grad, entry, begin, end, lanes, in_channels, out_channels, entry.numel() > 0,
-                sums_in(z.dtype), 32, i, o, in_blocks, out_blocks,
+                sums_in(z.dtype), 32, i, o, in_blocks, out_blocks, num_stages=1,
             )  # fmt: skip
         add_chunks(partial, whole, whole_ptr, grad_weight)
     return grad_z, grad_weight
@@ -116,12 +128,15 @@ def _product_of_rows(rows: Tensor, weight: Tensor, tables: list[Tensor], *, tran
     out_channels = weight.size(2 if transposed else 3)
     out = rows.new_empty(num_rows, lanes, out_channels)
     if out.numel():
-        n = _block(out_channels)
-        per = blocks(out_channels, n)
+        depth, columns, stages = _block(in_channels), _block(out_channels), 3
+        if in_channels > depth:
+            depth = 32
+        elif out_channels > columns:  # whole rows, once for all columns: a narrow product leaves registers for them
+            columns, stages = 32, 1
         with on_device(rows):
-            _multiply[(relation.numel() * lanes * per,)](
+            _multiply[(relation.numel() * lanes,)](
                 out, rows, weight, entry, relation, begin, end, lanes, in_channels, out_channels, transposed,
-                entry.numel() > 0, sums_in(rows.dtype), TILE, min(_block(in_channels), 32), n, per,
+                entry.numel() > 0, sums_in(rows.dtype), TILE, depth, columns, num_stages=stages,
             )  # fmt: skip
     return out
 
