@@ -26,7 +26,8 @@ def _nothing_special(device: torch.device) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True)
 class Contender:
-    """Builds the work that is timed, inside ``surroundings`` (threads, backend)."""
+    """Builds the work that is timed, inside ``surroundings`` (threads, backend). All are functions of modules, so that
+    another process can be told to use them."""
 
     name: str
     library: str
@@ -35,6 +36,7 @@ class Contender:
     surroundings: Callable[[torch.device], AbstractContextManager[None]] = _nothing_special
     runs: int = 1  # trained together
     recordable: bool = True  # as a CUDA graph: it does not look at numbers on the host
+    keeps_memory: bool = True  # freed memory stays with the process, as training does it; lent to others, too
 
 
 def recorded(contender: Contender) -> Contender:

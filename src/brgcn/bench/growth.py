@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from brgcn.bench.apart import row_of
 from brgcn.bench.contender import Contender
 from brgcn.bench.rows import Bench, Row, layer_row
 from brgcn.bench.task import LayerTask
@@ -61,7 +62,7 @@ def growth_rows(contenders: list[Contender], sizes: Sizes, bench: Bench) -> list
             for contender in contenders:
                 name = f"{contender.library} {contender.name}"
                 task = LayerTask(graph, width, True, bench.device)
-                row = {"varies": varies, **layer_row(contender, task, "random", bench, failed.get(name))}
+                row = {"varies": varies, **row_of(layer_row, contender, task, "random", failed.get(name), bench=bench)}
                 if "error" in row:
                     failed[name] = row["error"].removesuffix(NOT_TRIED) + NOT_TRIED
                 rows.append(row)

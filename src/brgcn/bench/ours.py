@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -24,19 +25,20 @@ TOGETHER = 10  # runs with different seeds in one trainer
 def ours(model: str, backend: str | None, *, runs: int = 1, title: str | None = None) -> Contender:
     """One of the models; ``runs`` of them trained together; ``backend`` None: what the device suggests."""
 
-    @contextlib.contextmanager
-    def surroundings(device: torch.device) -> Iterator[None]:
-        with use_backend(backend), threads(torch.get_num_threads()) if device.type == "cpu" else _nothing():
-            yield
-
     return Contender(
         title or model,
         OURS,
-        epoch=lambda task: _epoch(task, model, runs),
-        layer=(lambda task: _layer(task, model)) if runs == 1 else None,
-        surroundings=surroundings,
+        epoch=partial(_epoch, model=model, runs=runs),
+        layer=partial(_layer, model=model) if runs == 1 else None,
+        surroundings=partial(_surroundings, backend),
         runs=runs,
     )
+
+
+@contextlib.contextmanager
+def _surroundings(backend: str | None, device: torch.device) -> Iterator[None]:
+    with use_backend(backend), threads(torch.get_num_threads()) if device.type == "cpu" else _nothing():
+        yield
 
 
 def _epoch(task: EpochTask, model: str, runs: int) -> Built:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -72,9 +73,10 @@ def _contender(
     return Contender(
         name,
         PYG,
-        epoch=lambda task: _epoch(task, kind, featureless, options, fused),
-        layer=None if epoch_only else lambda task: _layer(task, kind, options),
+        epoch=partial(_epoch, kind=kind, featureless=featureless, options=options, fused=fused),
+        layer=None if epoch_only else partial(_layer, kind=kind, options=options),
         recordable=kind in _RECORDABLE,
+        keeps_memory=fused,
     )
 
 

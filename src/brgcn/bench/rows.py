@@ -33,6 +33,7 @@ class Bench(NamedTuple):
     budget: Budget
     copy_rate: float  # bytes per second
     tell: Callable[[str], None]  # what is being measured, for whoever waits
+    apart: bool = False  # each row in a process of its own
 
 
 def epoch_row(contender: Contender, task: EpochTask, bench: Bench) -> Row:
@@ -61,7 +62,7 @@ def epoch_row(contender: Contender, task: EpochTask, bench: Bench) -> Row:
     return head | _measured(contender, lambda: build(task), rehearse, least, bench)
 
 
-def layer_row(contender: Contender, task: LayerTask, graph_name: str, bench: Bench, hopeless: str | None = None) -> Row:
+def layer_row(contender: Contender, task: LayerTask, graph_name: str, hopeless: str | None, bench: Bench) -> Row:
     """``hopeless``: why it is not even tried."""
     assert contender.layer is not None
     build = contender.layer

@@ -1,4 +1,4 @@
-"""The whole benchmark: every contender on every graph, one after another in one process."""
+"""The whole benchmark: every contender on every graph, one after another; on the CPU each in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from brgcn.bench.apart import possible, row_of
 from brgcn.bench.bars import bars
 from brgcn.bench.contender import Contender, recorded
 from brgcn.bench.growth import QUICK_SIZES, SIZES, growth_rows
@@ -59,7 +60,8 @@ def bench(
     made_with = environment(device)
     tell("copy rate of the machine")
     rate = copy_rate(device, 1 << 24 if quick else None)
-    common = Bench(device, budget or (QUICK if quick else Budget()), rate, tell)
+    apart = device.type == "cpu" and not quick and possible()
+    common = Bench(device, budget or (QUICK if quick else Budget()), rate, tell, apart)
     result: dict[str, Any] = {
         "command": command or made_with["command"],
         "environment": made_with,
@@ -72,7 +74,8 @@ def bench(
     with cheap_collection():
         if "epoch" in parts:
             result["epoch"] = [row for subject in graphs for row in _plain_epochs(subject, common)]
-        keep_freed_memory()  # as training does; from here on for everybody, since it cannot be taken back
+        if not apart:
+            keep_freed_memory()  # as training does; from here on for everybody, since it cannot be taken back
         if "epoch" in parts:
             result["epoch"] += [row for subject in graphs for row in _epochs(subject, backend, common)]
         if "layer" in parts:
@@ -93,7 +96,7 @@ def check_backend(backend: str | None, device: torch.device) -> None:
 
 def _plain_epochs(subject: BenchGraph, common: Bench) -> list[Row]:
     tasks = [EpochTask(subject, scope, common.device) for scope in SCOPES]
-    return [epoch_row(contender, task, common) for task in tasks for contender in plain_contenders()]
+    return [row_of(epoch_row, contender, task, bench=common) for task in tasks for contender in plain_contenders()]
 
 
 def _epochs(subject: BenchGraph, backend: str | None, common: Bench) -> list[Row]:
@@ -103,7 +106,7 @@ def _epochs(subject: BenchGraph, backend: str | None, common: Bench) -> list[Row
     for scope in SCOPES:
         task = EpochTask(subject, scope, common.device)
         contenders = [*models, *([together] if scope == "field" else []), *pyg_contenders()]
-        rows += [epoch_row(contender, task, common) for contender in contenders]
+        rows += [row_of(epoch_row, contender, task, bench=common) for contender in contenders]
     return rows
 
 
@@ -117,7 +120,7 @@ def _layers(subject: BenchGraph, backend: str | None, common: Bench) -> list[Row
     rows = []
     for backward in (False, True):
         task = LayerTask(subject.graph, WIDTH, backward, common.device)
-        rows += [layer_row(contender, task, subject.name, common) for contender in contenders]
+        rows += [row_of(layer_row, contender, task, subject.name, None, bench=common) for contender in contenders]
     return rows
 
 

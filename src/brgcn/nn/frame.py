@@ -165,7 +165,7 @@ class BiLevelFrame(nn.Module):
     ) -> Tensor | tuple[Tensor, AttentionWeights]:
         """Merge the heads of out [targets, L, C] and collect attention where it was asked for."""
         out = out.unflatten(1, (self.replicas, self.heads))
-        out = out.flatten(2) if self.concat else out.mean(2)
+        out = out.flatten(2) if self.concat or self.heads == 1 else out.mean(2)
         out = out.squeeze(1) if self.replicas == 1 else out
         if not return_attention_weights:
             return out

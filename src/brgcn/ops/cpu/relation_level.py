@@ -13,6 +13,7 @@ from brgcn.ops.cpu.parallel import array, compiled, numbers, over_segments, para
 from brgcn.ops.cpu.vector import add, dot, load, plus, store, where_positive, width_of, zero
 from brgcn.ops.cpu.vector import relu as relu_of
 
+BLOCK = 64  # scores of a node's queries that are computed together; at least those of one query
 _INFINITE = np.float32(np.inf)  # the narrow type, which a float64 kernel widens
 
 
@@ -53,24 +54,36 @@ def _arguments(projected: Tensor, root: Tensor | None, ptr: np.ndarray, relu: bo
 
 
 @compiled
-def _attention(x, query, key, stride, count, channels, w, scale, nothing, one, psi):
-    """psi[m] = softmax over the node's members m of scale * q . k_m; ``key`` is the offset of the first."""
-    highest = nothing - _INFINITE
-    for member in range(count):
-        score = nothing
-        for part in range(0, channels, len(w)):
-            score += dot(load(x, query + part, w), load(x, key + member * stride + part, w))
-        score *= scale
-        psi[member] = score
-        highest = score if not score <= highest else highest
-    total = nothing
-    for member in range(count):
-        share = exp_of(psi[member] - highest)
-        psi[member] = share
-        total += share
-    share = one / total
-    for member in range(count):
-        psi[member] *= share
+def _attention(x, query, key, stride, count, first, last, channels, w, scale, nothing, one, psi):
+    """psi[q - first, m] = softmax over the node's members m of scale * q . k_m, for the queries first .. last - 1.
+
+    ``query`` and ``key`` are the offsets of the node's first. All scores are there before the first exp, because a
+    compiler computes several of them at a time, and most nodes have few members."""
+    place = 0
+    for q in range(first, last):
+        highest = nothing - _INFINITE
+        row = place
+        for member in range(count):
+            score = nothing
+            for part in range(0, channels, len(w)):
+                score += dot(load(x, query + q * stride + part, w), load(x, key + member * stride + part, w))
+            score *= scale
+            psi[place] = score
+            highest = score if not score <= highest else highest
+            place += 1
+        for i in range(row, place):
+            psi[i] -= highest
+    for i in range(place):
+        psi[i] = exp_of(psi[i])
+    place = 0
+    for _ in range(first, last):
+        total = nothing
+        for i in range(place, place + count):
+            total += psi[i]
+        share = one / total
+        for i in range(place, place + count):
+            psi[i] *= share
+        place += count
 
 
 @parallel_compiled
@@ -78,7 +91,7 @@ def _forward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, out
     nothing, one = numbers(x)
     stride = lanes * 3 * channels
     for task in prange(len(bounds) - 1):
-        psi = np.empty(largest, x.dtype)
+        psi = np.empty(max(largest, BLOCK), x.dtype)
         for node in range(bounds[task], bounds[task + 1]):
             first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
             for lane in range(lanes):
@@ -91,29 +104,23 @@ def _forward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, out
                         if relu:
                             alone = relu_of(alone)
                     store(out, here + part, alone)
+                block = max(1, BLOCK // max(count, 1))  # queries whose attention is computed together
                 for query in range(count):
+                    row = query % block * count
                     if count == 1:
                         psi[0] = 1
-                    else:
+                    elif row == 0:
+                        last = min(query + block, count)
                         _attention(
-                            x,
-                            member + query * stride,
-                            member + channels,
-                            stride,
-                            count,
-                            channels,
-                            w,
-                            scale,
-                            nothing,
-                            one,
+                            x, member, member + channels, stride, count, query, last, channels, w, scale, nothing, one,
                             psi,
-                        )
+                        )  # fmt: skip
                     for part in range(0, channels, len(w)):
                         total = zero(x, w)
                         if len(root):
                             total = load(root, here + part, w)
                         for key in range(count):
-                            total = add(total, psi[key], load(x, member + key * stride + 2 * channels + part, w))
+                            total = add(total, psi[row + key], load(x, member + key * stride + 2 * channels + part, w))
                         if relu:
                             total = relu_of(total)
                         store(out, here + part, plus(load(out, here + part, w), total))
@@ -124,7 +131,7 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
     nothing, one = numbers(x)
     stride = lanes * 3 * channels
     for task in prange(len(bounds) - 1):
-        psi, grad_psi = np.empty(largest, x.dtype), np.empty(largest, x.dtype)
+        psi, grad_psi = np.empty(max(largest, BLOCK), x.dtype), np.empty(largest, x.dtype)
         inner = np.empty(channels, x.dtype)  # gradient of what the activation was applied to
         for node in range(bounds[task], bounds[task + 1]):
             first, count = np.int64(ptr[node]), np.int64(ptr[node + 1] - ptr[node])
@@ -142,12 +149,18 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
                 for key in range(count):
                     for part in range(0, 3 * channels, len(w)):
                         store(grad_x, member + key * stride + part, zero(x, w))
+                block = max(1, BLOCK // max(count, 1))
                 for query in range(count):
                     q = member + query * stride
+                    row = query % block * count
                     if count == 1:
                         psi[0] = 1
-                    else:
-                        _attention(x, q, member + channels, stride, count, channels, w, scale, nothing, one, psi)
+                    elif row == 0:
+                        last = min(query + block, count)
+                        _attention(
+                            x, member, member + channels, stride, count, query, last, channels, w, scale, nothing, one,
+                            psi,
+                        )  # fmt: skip
                     for part in range(0, channels, len(w)):
                         given = load(grad, here + part, w)
                         if relu:
@@ -155,7 +168,9 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
                             if len(root):
                                 total = load(root, here + part, w)
                             for key in range(count):
-                                total = add(total, psi[key], load(x, member + key * stride + 2 * channels + part, w))
+                                total = add(
+                                    total, psi[row + key], load(x, member + key * stride + 2 * channels + part, w)
+                                )
                             given = where_positive(total, given)
                         store(inner, part, given)
                         if len(root):
@@ -163,7 +178,7 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
                     for key in range(count):
                         value = member + key * stride + 2 * channels
                         for part in range(0, channels, len(w)):
-                            added = add(load(grad_x, value + part, w), psi[key], load(inner, part, w))
+                            added = add(load(grad_x, value + part, w), psi[row + key], load(inner, part, w))
                             store(grad_x, value + part, added)
                     if count == 1:  # a softmax over one is constant
                         continue
@@ -174,9 +189,9 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
                             there = load(x, member + key * stride + 2 * channels + part, w)
                             g += dot(load(inner, part, w), there)
                         grad_psi[key] = g
-                        mean += g * psi[key]
+                        mean += g * psi[row + key]
                     for key in range(count):
-                        grad_psi[key] = psi[key] * (grad_psi[key] - mean) * scale
+                        grad_psi[key] = psi[row + key] * (grad_psi[key] - mean) * scale
                     for part in range(0, channels, len(w)):
                         total = load(grad_x, q + part, w)
                         own = load(x, q + part, w)

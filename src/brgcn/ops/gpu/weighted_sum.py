@@ -17,7 +17,7 @@ from brgcn.ops.tables import CHUNK
 
 LONG = tl.constexpr(CHUNK)
 ELEMENTS = 512  # of the tile of a program over short segments
-LONG_ELEMENTS = 2048  # of the tile of a program over one chunk
+LONG_ELEMENTS = 1024  # of the tile of a program over one chunk
 MAX_WIDTH = 256  # columns of a tile
 MAX_SEGMENTS = 128
 LANE_WIDTH = 32  # from this many channels on, lanes are separate programs even without dropout
@@ -77,13 +77,12 @@ def _columns(block, C: tl.constexpr, L: tl.constexpr, PER_LANE: tl.constexpr, W:
 
 @triton.jit
 def _short_segments(
-    out, features, weight, index, entry, edge_id, seed, ptr, num_segments, num_rows,
+    program, out, features, weight, index, entry, edge_id, seed, ptr, num_segments, num_rows,
     L: tl.constexpr, C: tl.constexpr, PER_LANE: tl.constexpr, WEIGHTED: tl.constexpr, INDEXED: tl.constexpr,
     ENTRIES: tl.constexpr, IDS: tl.constexpr, BELOW: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr,
     W: tl.constexpr, PER: tl.constexpr, BLOCKS: tl.constexpr, S: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
     """Rows of out beyond the segments are set to zero."""
-    program = tl.program_id(0)
     lane, column, within = _columns(program % BLOCKS, C, L, PER_LANE, W, PER)
     segment = (program // BLOCKS).to(tl.int64) * S + tl.arange(0, S)
     exists = segment < num_segments
@@ -106,14 +105,13 @@ def _short_segments(
 
 
 @triton.jit
-def _ranges(
-    out, features, weight, index, entry, edge_id, seed, begin, end, out_row,
+def _range(
+    program, out, features, weight, index, entry, edge_id, seed, begin, end, out_row,
     L: tl.constexpr, C: tl.constexpr, PER_LANE: tl.constexpr, WEIGHTED: tl.constexpr, INDEXED: tl.constexpr,
     ENTRIES: tl.constexpr, IDS: tl.constexpr, BELOW: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr,
     W: tl.constexpr, PER: tl.constexpr, BLOCKS: tl.constexpr, K: tl.constexpr, PLACED: tl.constexpr,
 ):  # fmt: skip
     """Range q: entries begin[q] .. end[q] - 1 into row out_row[q] (PLACED) or q."""
-    program = tl.program_id(0)
     lane, column, within = _columns(program % BLOCKS, C, L, PER_LANE, W, PER)
     q = program // BLOCKS
     last = tl.load(end + q)
@@ -129,6 +127,38 @@ def _ranges(
     else:
         row = q.to(tl.int64)
     tl.store(out + row * (L * C) + column, tl.sum(total, 0).to(out.dtype.element_ty), mask=within)
+
+
+@triton.jit(do_not_specialize=["long_programs"])
+def _sum_segments(
+    out, partial, long_programs, features, weight, index, entry, edge_id, seed, ptr, num_segments, num_rows, begin, end,
+    L: tl.constexpr, C: tl.constexpr, PER_LANE: tl.constexpr, WEIGHTED: tl.constexpr, INDEXED: tl.constexpr,
+    ENTRIES: tl.constexpr, IDS: tl.constexpr, BELOW: tl.constexpr, SCALE: tl.constexpr, ACC: tl.constexpr,
+    W: tl.constexpr, PER: tl.constexpr, BLOCKS: tl.constexpr, S: tl.constexpr, UNROLL: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
+    """Chunks of long segments into partial, first since they take longest, and short segments into out."""
+    program = tl.program_id(0)
+    if program < long_programs:
+        _range(
+            program, partial, features, weight, index, entry, edge_id, seed, begin, end, ptr,
+            L, C, PER_LANE, WEIGHTED, INDEXED, ENTRIES, IDS, BELOW, SCALE, ACC, W, PER, BLOCKS, K, False,
+        )  # fmt: skip
+    else:
+        _short_segments(
+            program - long_programs, out, features, weight, index, entry, edge_id, seed, ptr, num_segments, num_rows,
+            L, C, PER_LANE, WEIGHTED, INDEXED, ENTRIES, IDS, BELOW, SCALE, ACC, W, PER, BLOCKS, S, UNROLL,
+        )  # fmt: skip
+
+
+@triton.jit
+def _add_chunks(
+    out, partial, begin, whole,
+    C: tl.constexpr, ACC: tl.constexpr, W: tl.constexpr, PER: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
+    _range(
+        tl.program_id(0), out, partial, partial, whole, whole, whole, whole, begin, begin + 1, whole,
+        1, C, True, False, False, False, False, 0, 1.0, ACC, W, PER, PER, K, True,
+    )  # fmt: skip
 
 
 def weighted_sum(
@@ -173,16 +203,14 @@ def weighted_sum(
     flags = (lanes, channels, per_lane, weight is not None, index is not None, entry.numel() > 0, ids, below, scale)
     with on_device(features):
         height = max(1, min(ELEMENTS // width, MAX_SEGMENTS))
-        _short_segments[(blocks(num_rows, height) * num_blocks,)](
-            out, *pointers, ptr, ptr.numel() - 1, num_rows, *flags, acc, width, per, num_blocks, height, 4, num_warps=2
-        )
-        if begin.numel():
-            partial = features.new_empty(begin.numel(), lanes, channels, dtype=wide(features.dtype))
-            height = max(1, min(LONG_ELEMENTS // width, CHUNK))
-            _ranges[(begin.numel() * num_blocks,)](
-                partial, *pointers, begin, end, ptr, *flags, acc, width, per, num_blocks, height, False
-            )
-            add_chunks(partial, whole, whole_ptr, out)
+        long_height = max(1, min(LONG_ELEMENTS // width, CHUNK))
+        long_programs = begin.numel() * num_blocks
+        partial = features.new_empty(begin.numel(), lanes, channels, dtype=wide(features.dtype))
+        _sum_segments[(long_programs + blocks(num_rows, height) * num_blocks,)](
+            out, partial, long_programs, *pointers, ptr, ptr.numel() - 1, num_rows, begin, end, *flags, acc, width, per,
+            num_blocks, height, 4, long_height, num_warps=2,
+        )  # fmt: skip
+        add_chunks(partial, whole, whole_ptr, out)
     return out
 
 
@@ -192,14 +220,11 @@ def add_chunks(partial: Tensor, whole: Tensor, whole_ptr: Tensor, out: Tensor) -
     if whole.numel() == 0 or size == 0:
         return
     width, per, num_blocks = _width(1, size, True)
-    none = (partial, partial, whole, whole, whole, whole)  # no weight, index, entries, identities, seeds
-    flags = (1, size, True, False, False, False, False, 0, 1.0)
-    height = max(1, min(LONG_ELEMENTS // 2 // width, 32))
+    height = max(1, min(LONG_ELEMENTS // width, 32))
     with on_device(partial):
-        _ranges[(whole.numel() * num_blocks,)](
-            out, *none, whole_ptr, whole_ptr[1:], whole, *flags, sums_in(partial.dtype), width, per, num_blocks, height,
-            True,
-        )  # fmt: skip
+        _add_chunks[(whole.numel() * num_blocks,)](
+            out, partial, whole_ptr, whole, size, sums_in(partial.dtype), width, per, height
+        )
 
 
 def _width(lanes: int, channels: int, per_lane: bool) -> tuple[int, int, int]:

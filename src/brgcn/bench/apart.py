@@ -1,0 +1,72 @@
+"""A row in a process of its own, so that nothing counts which earlier rows have left in memory and in the C library.
+
+On the CPU the order of rows matters otherwise: our own epochs were measured 1.6 times slower after those of others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from brgcn.bench.contender import Contender
+from brgcn.bench.rows import Bench, Row
+from brgcn.tasks.device import keep_freed_memory
+
+# A server imports this once; processes forked from it start at once, and have computed nothing yet.
+_PRELOADED = ["torch_geometric.nn", "brgcn.bench.run"]
+
+
+def possible() -> bool:
+    return "forkserver" in multiprocessing.get_all_start_methods()
+
+
+def row_of(make: Callable[..., Row], contender: Contender, *args: Any, bench: Bench) -> Row:
+    """make(contender, *args, bench), in a process of its own where ``bench`` says so; ``make`` is a function of a
+    module."""
+    if not bench.apart:
+        return make(contender, *args, bench)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    here, there = context.Pipe()
+    process = context.Process(
+        target=_work, args=(there, make, contender, args, bench._replace(tell=_silent, apart=False))
+    )
+    process.start()
+    there.close()
+    try:
+        return _listen(here, bench)
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _listen(here: Connection, bench: Bench) -> Row:
+    while True:
+        try:
+            what, message = here.recv()
+        except EOFError:
+            raise RuntimeError("the process that measured a row ended without a result") from None
+        if what == "row":
+            return dict(message)
+        if what == "error":
+            raise message
+        bench.tell(message)
+
+
+def _work(
+    there: Connection, make: Callable[..., Row], contender: Contender, args: tuple[Any, ...], bench: Bench
+) -> None:
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        if contender.keeps_memory:
+            keep_freed_memory()
+        try:
+            there.send(("row", make(contender, *args, bench._replace(tell=lambda text: there.send(("tell", text))))))
+        except Exception as error:
+            there.send(("error", error))
+
+
+def _silent(text: str) -> None:
+    pass
