@@ -16,6 +16,7 @@ from brgcn.bench.rows import Bench, Row
 from brgcn.tasks.device import keep_freed_memory
 
 # A server imports this once; processes forked from it start at once, and have computed nothing yet.
+_START = 120.0  # seconds to start, compile and rehearse
 _PRELOADED = ["torch_geometric.nn", "brgcn.bench.run"]
 
 
@@ -37,14 +38,19 @@ def row_of(make: Callable[..., Row], contender: Contender, *args: Any, bench: Be
     process.start()
     there.close()
     try:
-        return _listen(here, bench)
+        row = _listen(here, bench)
+        process.join(timeout=10)
+        return row
     finally:
-        process.terminate()
+        process.terminate()  # one that is still there: what was to be measured does not matter any more
         process.join()
 
 
 def _listen(here: Connection, bench: Bench) -> Row:
+    patience = 2 * bench.budget.limit + _START  # the limit is kept by the process itself, if it still can
     while True:
+        if not here.poll(patience):
+            raise RuntimeError(f"the process that measures a row has said nothing for {patience:g} s")
         try:
             what, message = here.recv()
         except EOFError:

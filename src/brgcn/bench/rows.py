@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -17,13 +18,12 @@ Row = dict[str, Any]
 _NOTHING: Row = {"layer_bytes": None, "limit_ms": None, "operator_bytes": None, "operator_limit_ms": None}
 
 
-_SMALL = BenchGraph(
-    "rehearsal",
-    RelationalGraph.from_edges(torch.tensor([[0, 1, 2, 0], [1, 2, 0, 2]]), torch.tensor([0, 1, 1, 0])).with_inverse(),
-    torch.tensor([0, 1]),
-    torch.tensor([0, 1]),
-    2,
-)
+@cache
+def _small() -> BenchGraph:
+    """To rehearse on. Not made when this is imported: processes are forked from one that has computed nothing."""
+    edges = torch.tensor([[0, 1, 2, 0], [1, 2, 0, 2]]), torch.tensor([0, 1, 1, 0])
+    graph = RelationalGraph.from_edges(*edges).with_inverse()
+    return BenchGraph("rehearsal", graph, torch.tensor([0, 1]), torch.tensor([0, 1]), 2)
 
 
 class Bench(NamedTuple):
@@ -54,7 +54,7 @@ def epoch_row(contender: Contender, task: EpochTask, bench: Bench) -> Row:
     def least(built: Built) -> int:
         return limit.epoch_bytes(task, built.parameter_bytes, built.index_bytes, contender.runs)
 
-    small = _SMALL._replace(num_classes=task.subject.num_classes)  # kernels are compiled for widths
+    small = _small()._replace(num_classes=task.subject.num_classes)  # kernels are compiled for widths
 
     def rehearse() -> object:
         return build(EpochTask(small, task.scope, task.device)).step()
@@ -87,7 +87,7 @@ def layer_row(contender: Contender, task: LayerTask, graph_name: str, hopeless: 
     return head | _measured(
         contender,
         lambda: build(task),
-        lambda: build(LayerTask(_SMALL.graph, task.width, task.backward, task.device)).step(),
+        lambda: build(LayerTask(_small().graph, task.width, task.backward, task.device)).step(),
         lambda built: limit.layer_bytes(task, built.parameter_bytes, built.index_bytes),
         bench,
     )
