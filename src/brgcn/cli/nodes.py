@@ -48,7 +48,9 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="brgcn (the default), brgcn-node, brgcn-relation or rgcn.", show_default=False
+            metavar="MODEL",
+            help="brgcn (the default), brgcn-node, brgcn-relation, rgcn; baselines: han, gat, gin, gcn, majority.",
+            show_default=False,
         ),
     ] = None,
     preset: Annotated[
@@ -222,9 +224,9 @@ def _resume(path: Path, device: str, checkpoint_every: float) -> Any:
 def _show(folder: Any, figure: bool, as_json: bool) -> None:
     result = folder.result
     picture = None
-    if figure and folder.settings.model != "rgcn":  # without attention there is nothing to draw
-        from brgcn.explain import explain_run
+    from brgcn.explain import EXPLAINABLE, explain_run
 
+    if figure and folder.settings.model in EXPLAINABLE:
         try:
             picture = explain_run(folder).figure
         except OSError as error:  # the training is done and its result shall be seen

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from brgcn.explain.explanation import Explanation, explain
+from brgcn.explain.explanation import EXPLAINABLE, Explanation, explain
 from brgcn.explain.importance import RelationImportance, relation_importance
 from brgcn.tasks.run_folder import RunFolder
 
-__all__ = ["Explanation", "RelationImportance", "explain", "explain_run", "relation_importance"]
+__all__ = ["EXPLAINABLE", "Explanation", "RelationImportance", "explain", "explain_run", "relation_importance"]
 
 
 def explain_run(folder: RunFolder, *, run: int = 0, node: str | None = None, out: Path | None = None) -> Explanation:

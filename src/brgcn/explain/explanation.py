@@ -12,9 +12,11 @@ from torch import Tensor
 from brgcn.errors import BrgcnError, DataError
 from brgcn.explain.importance import relation_importance
 from brgcn.graph import RelationalGraph
-from brgcn.nn import AttentionWeights
+from brgcn.nn import MODELS, AttentionWeights, NodeModel
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.training import field_for, prepare_graph
+
+EXPLAINABLE = tuple(name for name, attends in MODELS.items() if any(attends))
 
 ITSELF = "the node itself"
 
@@ -65,10 +67,12 @@ class Explanation:
 
 def explain(folder: RunFolder, *, run: int = 0, node: str | None = None) -> Explanation:
     """Attention of the last layer of one run's model."""
-    if folder.settings.model == "rgcn":
-        raise BrgcnError("rgcn has no attention to show", remedy="Train brgcn, brgcn-node or brgcn-relation.")
+    if folder.settings.model not in EXPLAINABLE:
+        remedy = f"Train {', '.join(EXPLAINABLE[:-1])} or {EXPLAINABLE[-1]}."
+        raise BrgcnError(f"{folder.settings.model} has no attention to show", remedy=remedy)
     graph = prepare_graph(folder.named_graph.graph, folder.settings)
     model = folder.load_model(run, graph)
+    assert isinstance(model, NodeModel)
     label_of = {
         int(n): int(label)
         for split in folder.splits.values()

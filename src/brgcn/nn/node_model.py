@@ -13,6 +13,7 @@ from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.brgcn_conv import BRGCNConv
 from brgcn.nn.featureless_conv import FeaturelessConv
 from brgcn.nn.frame import BiLevelFrame, LayerOptions
+from brgcn.nn.scorer import NodeScorer
 from brgcn.nn.slots import Seed, layer_seed
 
 
@@ -38,7 +39,7 @@ class InputMap(nn.Linear):
         return self.with_parameters(self.weight.detach()[replica].clone(), self.bias.detach()[replica].clone())
 
 
-class NodeModel(nn.Module):
+class NodeModel(NodeScorer):
     """``num_layers`` layers; the last has no activation (its softmax is in the loss) and averages its heads.
 
     Without features the first layer is a ``FeaturelessConv`` for ``graph``. With ``num_features`` they are mapped to
@@ -101,10 +102,6 @@ class NodeModel(nn.Module):
         self.layers = nn.ModuleList(layers)
 
     def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
-        """``graphs``: one per layer, as ``receptive_field`` cuts them; ``x`` [graphs[0].num_nodes, features].
-
-        Returns logits [graphs[-1].num_targets, classes]. ``seed`` fixes the dropout of this pass.
-        """
         return self._run(graphs, x, seed, None)
 
     def attention(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None) -> list[AttentionWeights]:
@@ -149,16 +146,16 @@ class NodeModel(nn.Module):
         return self._copy([first, *rest], self.input, self.replicas)
 
     @staticmethod
-    def together(models: Sequence[NodeModel]) -> NodeModel:
-        """One model that computes all of ``models`` (same graph, same settings); the replicas are an axis of its
-        results: logits [targets, replicas, classes]. One model stays as it is."""
-        if len(models) == 1:
-            return models[0]
-        first = models[0]
-        columns = zip(*(model.layers for model in models), strict=True)
+    def together(models: Sequence[NodeScorer]) -> NodeModel:
+        """The replicas are an axis of its results: logits [targets, replicas, classes]. One model stays as it is."""
+        ours = [model for model in models if isinstance(model, NodeModel)]
+        first = ours[0]
+        if len(ours) == 1:
+            return first
+        columns = zip(*(model.layers for model in ours), strict=True)
         layers = [BiLevelFrame.together(column) for column in columns]
-        input_map = None if first.input is None else InputMap.together([m.input for m in models if m.input is not None])
-        return first._copy(layers, input_map, len(models))
+        input_map = None if first.input is None else InputMap.together([m.input for m in ours if m.input is not None])
+        return first._copy(layers, input_map, len(ours))
 
     def apart(self, replica: int) -> NodeModel:
         """The model of one replica, with parameters of its own."""

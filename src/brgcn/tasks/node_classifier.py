@@ -13,7 +13,7 @@ from torch import Tensor
 from brgcn.config import build
 from brgcn.errors import BrgcnError, DataError
 from brgcn.graph import RelationalGraph
-from brgcn.nn import NodeModel
+from brgcn.nn import NodeScorer
 from brgcn.tasks.device import pick_device
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
@@ -37,7 +37,7 @@ class NodeClassifier:
         self.settings = build(NodeSettings, settings, "NodeClassifier")
         self.seed = seed
         self.device = device
-        self.model_: NodeModel | None = None
+        self.model_: NodeScorer | None = None
         self.classes_: np.ndarray = np.empty(0)
         self.history_: list[dict[str, Any]] = []
 
@@ -105,7 +105,7 @@ class NodeClassifier:
         classifier.model_ = opened.load_model(run, classifier.graph_)
         return classifier
 
-    def _fitted(self) -> NodeModel:
+    def _fitted(self) -> NodeScorer:
         if self.model_ is None:
             raise BrgcnError("this NodeClassifier has not been fitted", remedy="Call fit(graph, nodes, labels) first.")
         return self.model_

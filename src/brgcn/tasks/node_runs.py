@@ -15,7 +15,7 @@ from torch import Tensor
 from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
 from brgcn.graph import RelationalGraph
-from brgcn.nn import NodeModel
+from brgcn.nn import NodeScorer
 from brgcn.tasks.device import keep_freed_memory, pick_device, threads
 from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import report, summary
@@ -164,7 +164,7 @@ def _finish_run(folder: RunFolder, trainer: NodeTrainer, first: int, place: int,
     folder.write_run(run, model, outcome, rows)
 
 
-def probabilities(model: NodeModel, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> Tensor:
+def probabilities(model: NodeScorer, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> Tensor:
     """[n, classes]."""
     return logits(model, graph, nodes, settings).softmax(-1)
 

@@ -29,7 +29,7 @@ from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.data.named_graph import read_tensors, write_tensors
 from brgcn.errors import RunError
 from brgcn.graph import RelationalGraph
-from brgcn.nn import NodeModel
+from brgcn.nn import NodeScorer
 from brgcn.tasks.environment import environment
 from brgcn.tasks.run_files import (
     DAMAGED,
@@ -196,7 +196,7 @@ class RunFolder:
             raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
         return finished
 
-    def load_model(self, run: int, graph: RelationalGraph) -> NodeModel:
+    def load_model(self, run: int, graph: RelationalGraph) -> NodeScorer:
         """The trained model of one run; ``graph`` as ``prepare_graph`` makes it from the folder's."""
         finished = self.usable_runs()
         if run not in finished:
@@ -217,7 +217,7 @@ class RunFolder:
     def write_run(
         self,
         run: int,
-        model: NodeModel,
+        model: NodeScorer,
         report: dict[str, Any],
         rows: Iterable[Sequence[Any]],
     ) -> None:

@@ -6,18 +6,24 @@ from dataclasses import dataclass
 
 from brgcn.config import setting
 from brgcn.errors import SettingsError
+from brgcn.nn.baselines import BASELINES
 from brgcn.nn.frame import MODELS
 from brgcn.nn.slots import AGGREGATES, SELF_CONNECTIONS
 
+MODEL_NAMES = (*MODELS, *BASELINES)
 # Far beyond sense, and within what torch can count and Adam can compute.
 MOST, MOST_OF_A_FRACTION = 10**9, 1e30
 
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """Chosen by cross-validation on the training labels of AIFB and MUTAG (docs/protocol.md says how)."""
+    """Chosen by cross-validation on the training labels of AIFB and MUTAG (docs/protocol.md says how).
 
-    model: str = setting("brgcn", f"one of {', '.join(MODELS)}")
+    Of the baselines, all know layers, hidden, inverse, dropout and how to train; GAT and HAN also heads and
+    negative_slope. The rest is for our models.
+    """
+
+    model: str = setting("brgcn", f"one of {', '.join(MODEL_NAMES)}")
     layers: int = setting(2, "number of layers")
     hidden: int = setting(16, "width of the hidden layers")
     heads: int = setting(1, "attention heads, concatenated, averaged in the last layer")
@@ -44,7 +50,7 @@ class NodeSettings:
     receptive_field: bool = setting(True, "compute only what reaches the labelled nodes (exact, faster)")
 
     def __post_init__(self) -> None:
-        _one_of("model", self.model, tuple(MODELS))
+        _one_of("model", self.model, MODEL_NAMES)
         _one_of("self_connection", self.self_connection, SELF_CONNECTIONS)
         _one_of("input_self_connection", self.input_self_connection, SELF_CONNECTIONS)
         _one_of("aggregate", self.aggregate, AGGREGATES)

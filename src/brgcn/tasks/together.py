@@ -7,6 +7,7 @@ import os
 import torch
 
 from brgcn.graph import RelationalGraph
+from brgcn.nn import BASELINES
 from brgcn.tasks.settings import NodeSettings
 
 SHARE = 0.4  # of the free memory that the runs of a group may take
@@ -17,6 +18,8 @@ MOST = {"cpu": 10, "cuda": 32}
 def runs_together(graph: RelationalGraph, settings: NodeSettings, runs: int, device: torch.device | str) -> int:
     """As many of ``runs`` as pay and fit into memory, in groups of equal size."""
     device = torch.device(device)
+    if settings.model in BASELINES:
+        return 1
     fit = int(SHARE * _free_memory(device) // bytes_of_run(graph, settings))
     largest = max(1, min(runs, MOST[device.type], fit))
     groups = -(-runs // largest)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
-from brgcn.nn import NodeModel
+from brgcn.nn import NodeScorer
 from brgcn.nn.slots import step_seeds
 from brgcn.receptive_field import ReceptiveField
 from brgcn.tasks.settings import NodeSettings
@@ -114,7 +114,7 @@ class NodeTrainer:
         whole = self.graph.to("cpu")
         width = None if self.features is None else self.features.size(1)
         models = [build_model(whole, self.num_classes, self.settings, seed, width) for seed in self.seeds]
-        self.model = NodeModel.together(models).to(self.device)
+        self.model = type(models[0]).together(models).to(self.device)
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, self.settings),
             lr=self.settings.learning_rate,
@@ -129,7 +129,7 @@ class NodeTrainer:
         if self.watched.any():
             self.parts["watch"] = self._part(self.watched)
         self.steps_done = self.progress.epoch
-        self._step = Step(self._compute, self.device)
+        self._step = Step(self._compute, self.device, record=self.model.recordable)
         self._dropout_seeds = self._seeds_from(0)  # [SEED_BLOCK, layers, lanes], always the same memory
         self._place_of_epoch = torch.zeros(1, dtype=torch.long, device=self.device)  # among them
         if self.progress.epoch:
@@ -256,7 +256,7 @@ class NodeTrainer:
 
     # ------------------------------------------------------------------ results, saving and continuing
 
-    def trained(self, run: int = 0) -> NodeModel:
+    def trained(self, run: int = 0) -> NodeScorer:
         """The model of one run, after the last epoch."""
         model = self.model.apart(run)
         if run in self.kept:
@@ -304,7 +304,7 @@ def _measure(scores: Tensor, part: Part) -> tuple[Tensor, Tensor]:
     return (losses * part.weight).sum(0), (right * part.share).sum(0)
 
 
-def _weights(model: NodeModel) -> dict[str, Tensor]:
+def _weights(model: NodeScorer) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
@@ -313,7 +313,7 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name[cut:]: value for name, value in tensors.items() if name.startswith(f"{prefix}.")}
 
 
-def _parameter_groups(model: NodeModel, settings: NodeSettings) -> list[dict[str, Any]]:
+def _parameter_groups(model: NodeScorer, settings: NodeSettings) -> list[dict[str, Any]]:
     """Adam's weight decay drives what has no other gradient to zero, and attention without its queries and keys is
     uniform; so what decides on attention has a decay of its own."""
     attention: list[Tensor] = []

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from brgcn.graph import RelationalGraph
-from brgcn.nn import MODELS, NodeModel
+from brgcn.nn import MODELS, NodeModel, NodeScorer
+from brgcn.nn.baselines import BASELINES, NEEDS_WHOLE_GRAPH, MajorityClass, PygBaseline
 from brgcn.receptive_field import ReceptiveField, receptive_field
 from brgcn.tasks.settings import NodeSettings
 
@@ -15,11 +16,13 @@ LOGITS_CHUNK = 100_000  # nodes whose scores are computed together, so that memo
 
 def build_model(
     graph: RelationalGraph, num_classes: int, settings: NodeSettings, seed: int, num_features: int | None = None
-) -> NodeModel:
+) -> NodeScorer:
     """Initialised on the CPU from ``seed`` alone, whatever the device and the state of torch's random numbers."""
-    node_attention, relation_attention = MODELS[settings.model]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if settings.model in BASELINES:
+            return _baseline(graph, num_classes, settings, num_features)
+        node_attention, relation_attention = MODELS[settings.model]
         return NodeModel(
             graph,
             num_classes,
@@ -39,6 +42,22 @@ def build_model(
         )
 
 
+def _baseline(graph: RelationalGraph, num_classes: int, settings: NodeSettings, num_features: int | None) -> NodeScorer:
+    if settings.model == "majority":
+        return MajorityClass(num_classes, settings.layers)
+    return PygBaseline(
+        settings.model,
+        graph,
+        num_classes,
+        num_layers=settings.layers,
+        hidden=settings.hidden,
+        heads=settings.heads,
+        negative_slope=settings.negative_slope,
+        dropout=settings.dropout,
+        num_features=num_features,
+    )
+
+
 def prepare_graph(graph: RelationalGraph, settings: NodeSettings) -> RelationalGraph:
     """With inverse relations where the settings ask for them."""
     return graph.with_inverse() if settings.inverse and not graph.has_inverse else graph
@@ -46,7 +65,7 @@ def prepare_graph(graph: RelationalGraph, settings: NodeSettings) -> RelationalG
 
 def field_for(graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> ReceptiveField:
     """What the model must compute to score ``nodes``."""
-    if settings.receptive_field:
+    if settings.receptive_field and settings.model not in NEEDS_WHOLE_GRAPH:
         return receptive_field(graph, nodes, settings.layers)
     return ReceptiveField((graph,) * settings.layers, nodes.to(graph.device))
 
@@ -60,7 +79,7 @@ def input_rows(field: ReceptiveField, features: Tensor | None) -> Tensor | None:
 
 @torch.no_grad()
 def logits(
-    model: NodeModel, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings, features: Tensor | None = None
+    model: NodeScorer, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings, features: Tensor | None = None
 ) -> Tensor:
     """[nodes, classes] on the CPU, without dropout."""
     model.eval()

@@ -1,0 +1,207 @@
+"""What we are compared with, on PyG's own layers, so that it is not our code that loses.
+
+GAT, GIN and GCN see edges without their relation. HAN attends within each relation (every relation is a meta-path of
+its own) and between relations with one weight for the whole graph. The majority class is a bias.
+
+Nodes without features are one-hot vectors, as for our models: the first linear map of a layer is then a table with a
+row per node, and stands here in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from brgcn.errors import BrgcnError, SettingsError
+from brgcn.graph import RelationalGraph
+from brgcn.nn.frame import glorot
+from brgcn.nn.node_model import InputMap
+from brgcn.nn.scorer import NodeScorer
+from brgcn.nn.slots import Seed
+
+BASELINES = ("han", "gat", "gin", "gcn", "majority")
+# HAN weighs relations by a mean over all target nodes: on a part of the graph it would be another model.
+NEEDS_WHOLE_GRAPH = ("han",)
+_NODE = "node"
+
+
+class Baseline(NodeScorer):
+    """What the baselines share. They are trained one at a time."""
+
+    recordable = False
+
+    @staticmethod
+    def together(models: Sequence[NodeScorer]) -> NodeScorer:
+        if len(models) > 1:
+            raise SettingsError("baselines are trained one at a time", remedy="Use --together 1.")
+        return models[0]
+
+    def apart(self, replica: int) -> Baseline:
+        return self
+
+    def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NoReturn:
+        raise SettingsError("a baseline knows only the nodes that it was trained with")
+
+
+class MajorityClass(Baseline):
+    """The same scores for every node: what is learned is how frequent the classes are."""
+
+    def __init__(self, num_classes: int, num_layers: int) -> None:
+        super().__init__()
+        self.num_layers = num_layers
+        self.frequency = nn.Parameter(torch.zeros(num_classes))
+
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
+        return self.frequency.expand(graphs[-1].num_targets, -1)
+
+
+class PygBaseline(Baseline):
+    """``num_layers`` layers of ``kind``; HAN's are followed by a linear map to the classes, since a layer of HAN ends
+    with a ReLU. Dropout is that of the attention, in GIN and GCN that of the hidden features.
+
+    Args:
+        graph: the whole graph, inverse relations included.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        graph: RelationalGraph,
+        num_classes: int,
+        *,
+        num_layers: int = 2,
+        hidden: int = 16,
+        heads: int = 1,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        num_features: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kind, self.num_layers, self.dropout = kind, num_layers, dropout
+        many_headed = kind in ("gat", "han")
+        width = hidden * heads if many_headed else hidden
+        self.input = InputMap(num_features, hidden) if num_features is not None else None
+        self.table: nn.Parameter | None = None
+        if self.input is None:
+            last_width = num_classes * heads if kind == "gat" else num_classes
+            self.table = nn.Parameter(torch.empty(graph.num_nodes, last_width if _is_last(0, self) else width))
+            glorot(self.table, *self.table.shape)
+        options: dict[str, Any] = {"negative_slope": negative_slope, "dropout": dropout} if many_headed else {}
+        layers = []
+        for number in range(num_layers):
+            sizes = (hidden if number == 0 else width, num_classes if _is_last(number, self) else width)
+            layers.append(self._layer(number, sizes, heads, options, graph))
+        self.layers = nn.ModuleList(layers)
+        self.output = nn.Linear(width, num_classes) if kind == "han" else None
+        if kind == "gcn":
+            self.degree: Tensor  # of each node of the whole graph
+            self.register_buffer("degree", torch.bincount(_with_loops(graph)[1]).float(), persistent=False)
+
+    def _layer(
+        self, number: int, sizes: tuple[int, int], heads: int, options: dict[str, Any], graph: RelationalGraph
+    ) -> Any:
+        pyg, (before, after) = _pyg(), sizes
+        from_table = number == 0 and self.input is None
+        layer: Any
+        if self.kind == "gin":
+            first = nn.Identity() if from_table else nn.Linear(before, after)
+            layer = pyg.GINConv(nn.Sequential(first, nn.ReLU(), nn.Linear(after, after)), train_eps=True)
+        elif self.kind == "gcn":
+            layer = pyg.GCNConv(before, after, normalize=False)
+            layer.lin = nn.Identity() if from_table else layer.lin
+        elif self.kind == "gat":
+            last = _is_last(number, self)
+            layer = pyg.GATConv(before, after if last else after // heads, heads, concat=not last, **options)
+            layer.lin = nn.Identity() if from_table else layer.lin
+        else:
+            relations = [(_NODE, str(relation), _NODE) for relation in range(graph.num_relations)]
+            layer = pyg.HANConv(before, after, ([_NODE], relations), heads=heads, **options)
+            if from_table:
+                layer.proj[_NODE] = nn.Identity()
+        return layer
+
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
+        if len(graphs) != self.num_layers:
+            raise SettingsError(f"the model has {self.num_layers} layers, but {len(graphs)} graphs were given")
+        with _dropout_of(seed if self.training and self.dropout else None):
+            h = self._input(graphs[0], x)
+            for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
+                if number:
+                    h = F.elu(h) if self.kind == "gat" else F.relu(h)
+                    h = F.dropout(h, self.dropout, self.training and self.kind in ("gin", "gcn"))
+                h = self._convolve(layer, h, graph)[: graph.num_targets]
+            return h if self.output is None else self.output(h)
+
+    def _input(self, graph: RelationalGraph, x: Tensor | None) -> Tensor:
+        if self.input is not None:
+            if x is None:
+                raise SettingsError("the model was built for features, but none were given")
+            return torch.relu(self.input(x))
+        assert self.table is not None
+        return self.table if graph.origin is None else self.table.index_select(0, graph.origin.node)
+
+    def _convolve(self, layer: nn.Module, h: Tensor, graph: RelationalGraph) -> Tensor:
+        """[num_nodes, ..]; the rows of nodes that are no targets are not what the whole graph would give."""
+        out: Tensor
+        if self.kind == "han":
+            out = layer({_NODE: h}, graph.derived("edges_by_relation", edges_by_relation))[_NODE]
+        elif self.kind == "gcn":
+            out = layer(h, *graph.derived("symmetric_edges", lambda g: _symmetric(g, self.degree)))
+        else:
+            out = layer(h, graph.edge_index)
+        return out
+
+
+def edges_by_relation(graph: RelationalGraph) -> dict[tuple[str, str, str], Tensor]:
+    """The edges [2, ..] of each relation that has any, as PyG's typed layers take them."""
+    order = torch.argsort(graph.edge_type, stable=True)
+    counts = torch.bincount(graph.edge_type, minlength=graph.num_relations).tolist()
+    parts = graph.edge_index[:, order].split(counts, dim=1)
+    return {(_NODE, str(r), _NODE): part.contiguous() for r, part in enumerate(parts) if part.size(1)}
+
+
+def _symmetric(graph: RelationalGraph, degree: Tensor) -> tuple[Tensor, Tensor]:
+    """Edges with self-loops, and 1 / sqrt(d_i d_j) with the degrees in the whole graph."""
+    edges = _with_loops(graph)
+    share = (degree if graph.origin is None else degree.index_select(0, graph.origin.node)).rsqrt()
+    return edges, share[edges[0]] * share[edges[1]]
+
+
+def _with_loops(graph: RelationalGraph) -> Tensor:
+    """The edges with one self-loop for each node."""
+    source, target = graph.edge_index
+    loops = torch.arange(graph.num_nodes, device=graph.device).expand(2, -1)
+    return torch.cat([graph.edge_index[:, source != target], loops], dim=1)
+
+
+def _is_last(number: int, model: PygBaseline) -> bool:
+    """Whether the layer gives scores."""
+    return number == model.num_layers - 1 and model.kind != "han"
+
+
+@contextlib.contextmanager
+def _dropout_of(seed: Seed) -> Iterator[None]:
+    """PyG draws from torch's random numbers; inside they begin at ``seed``."""
+    if seed is None:
+        yield
+        return
+    devices = [seed.device] if isinstance(seed, Tensor) and seed.is_cuda else []
+    number = int(seed.flatten()[0]) if isinstance(seed, Tensor) else seed
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(number)
+        yield
+
+
+def _pyg() -> Any:
+    try:
+        import torch_geometric.nn
+    except ImportError as error:
+        raise BrgcnError(
+            "the baselines are PyG's, which is not installed", remedy="pip install 'brgcn[pyg]'"
+        ) from error
+    return torch_geometric.nn

@@ -1,0 +1,38 @@
+"""What the trainer asks of a model, ours or a baseline."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+from torch import Tensor, nn
+
+from brgcn.graph import RelationalGraph
+from brgcn.nn.slots import Seed
+
+
+class NodeScorer(nn.Module):
+    """Gives each target node a score per class; several of the same kind may be computed ``together``."""
+
+    num_layers: int
+    replicas: int = 1  # models that are computed together
+    recordable: bool = True  # as a CUDA graph: the host looks at no number
+
+    @abstractmethod
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
+        """``graphs``: one per layer; ``x`` [graphs[0].num_nodes, features] or None. Logits [targets, classes], with
+        replicas [targets, replicas, classes]. ``seed`` fixes the dropout of this pass."""
+
+    @staticmethod
+    @abstractmethod
+    def together(models: Sequence[NodeScorer]) -> NodeScorer:
+        """One model that computes all of ``models``, which have the same graph and settings."""
+
+    @abstractmethod
+    def apart(self, replica: int) -> NodeScorer:
+        """The model of one replica."""
+
+    @abstractmethod
+    def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> Self:
+        """The same model for a grown graph whose first nodes are those of the ``old`` one."""
