@@ -24,15 +24,16 @@ def spread(conv: FeaturelessConv, graph: RelationalGraph) -> dict[str, torch.Ten
     """The rows of the layer put back into matrices [R, N, out] for one-hot features.
 
     The target half of a_r has a row per pair, so a_r . e_i is a number for each (relation, target)."""
-    rows = source_rows(graph)
+    key = source_rows(graph).key
+    occurring = torch.div(key, NODES + 1, rounding_mode="floor") * NODES + key % (NODES + 1)
     weights: dict[str, torch.Tensor] = {}
     for name, parameter in conv.named_parameters():
         if name in ("query", "key", "value"):
-            full = parameter.new_zeros(RELATIONS * NODES, OUT).index_copy(0, rows.key, parameter)
+            full = parameter.new_zeros(RELATIONS * NODES, OUT).index_copy(0, occurring, parameter)
             weights[name] = full.view(RELATIONS, NODES, OUT)
         elif name == "attention_source":
             weights[name] = (
-                parameter.new_zeros(RELATIONS * NODES).index_copy(0, rows.key, parameter).view(RELATIONS, NODES)
+                parameter.new_zeros(RELATIONS * NODES).index_copy(0, occurring, parameter).view(RELATIONS, NODES)
             )
         elif name == "attention_target":
             place = graph.pair_relation * NODES + graph.pair_node
@@ -115,3 +116,59 @@ def test_another_graph_is_refused() -> None:
             conv(wrong)
     with pytest.raises(SettingsError, match="whole graph"):
         FeaturelessConv(receptive_field(graph, torch.tensor([0]), 1).layers[0], 2)
+
+
+@pytest.mark.parametrize("num_bases", [0, 2])
+def test_rare_sources_share_a_row(num_bases: int) -> None:
+    """The same as a layer without sharing in which the rows of rare sources are equal."""
+    rare = 3
+    _, graph, shared = make(num_bases=num_bases, rare=rare)
+    _, _, plain = make(num_bases=num_bases)
+    ids, of_edge, count = torch.unique(
+        graph.edge_type * (NODES + 1) + graph.edge_source, return_inverse=True, return_counts=True
+    )
+    assert (count < rare).any()
+    assert (count >= rare).any()
+    rows = source_rows(graph, rare)
+    assert rows.key.numel() < ids.numel()
+    row_of = torch.empty_like(ids)
+    row_of[of_edge] = rows.of_edge  # of each (relation, source), the row it has in the shared layer
+    with torch.no_grad():
+        for name, parameter in plain.named_parameters():
+            if name in ("query", "key", "value", "attention_source"):
+                parameter.copy_(getattr(shared, name)[row_of])
+            elif name != "basis":  # bases belong to nodes: the twin is made of the mixed rows, see below
+                parameter.copy_(getattr(shared, name))
+    if not num_bases:
+        torch.testing.assert_close(shared(graph), plain(graph))
+        return
+    _, _, mixed = make()
+    relation, source = torch.div(rows.key, NODES + 1, rounding_mode="floor"), rows.key % (NODES + 1)
+    with torch.no_grad():
+        for name in ("query", "key", "value"):
+            coefficients = getattr(shared, f"{name}_coefficients")[relation]
+            table = torch.einsum("mb,mbo->mo", coefficients, shared.basis[source])
+            getattr(mixed, name).copy_(table[row_of])
+        for name in ("attention_source", "attention_target", "root"):
+            getattr(mixed, name).copy_(getattr(plain, name))
+    torch.testing.assert_close(shared(graph), mixed(graph))
+
+
+@pytest.mark.parametrize("num_bases", [0, 2])
+def test_new_sources_of_a_grown_graph_are_rare(num_bases: int) -> None:
+    edges, graph, conv = make(num_bases=num_bases, rare=3)
+    new = [(NODES, 1, 0), (NODES, 1, 2), (NODES, 1, 3), (NODES, 1, 4), (0, 0, NODES)]
+    grown = RelationalGraph.from_edges(*tensors([*edges, *new]), NODES + 1, RELATIONS)
+    rebuilt = conv.rebuilt_for(graph, grown)
+    rows = source_rows(graph, 3)
+    own = {int(key) for key in rows.key if int(key) % (NODES + 1) < NODES}
+    for edge in range(grown.num_edges):
+        relation, source = int(grown.edge_type[edge]), int(grown.edge_source[edge])
+        kept = source < NODES and relation * (NODES + 1) + source in own
+        expected = relation * (NODES + 2) + (source if kept else NODES + 1)
+        assert int(rebuilt.row_key[rebuilt.edge_row[edge]]) == expected
+    if num_bases:
+        assert rebuilt.basis[-1].equal(conv.basis[-1])
+    # nodes that nothing new leads to are scored as before
+    untouched = [node for node in range(NODES) if node not in {0, 2, 3, 4}]
+    torch.testing.assert_close(rebuilt(grown)[untouched], conv(graph)[untouched])

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from brgcn.cli import bench, nodes, use
+from brgcn.cli import bench, nodes, reproduce, tune, use
 from brgcn.cli.console import print_error, say
 from brgcn.cli.data import data_app
 from brgcn.errors import BrgcnError
@@ -31,6 +31,8 @@ app.add_typer(data_app)
 nodes.register(app)
 use.register(app)
 bench.register(app)
+reproduce.register(app)
+tune.register(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -13,8 +13,9 @@ from brgcn.errors import BrgcnError, DataError
 from brgcn.explain.importance import relation_importance
 from brgcn.graph import RelationalGraph
 from brgcn.nn import MODELS, AttentionWeights, NodeModel
+from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.run_folder import RunFolder
-from brgcn.tasks.training import field_for, prepare_graph
+from brgcn.tasks.training import field_for, input_rows
 
 EXPLAINABLE = tuple(name for name, attends in MODELS.items() if any(attends))
 
@@ -70,8 +71,9 @@ def explain(folder: RunFolder, *, run: int = 0, node: str | None = None) -> Expl
     if folder.settings.model not in EXPLAINABLE:
         remedy = f"Train {', '.join(EXPLAINABLE[:-1])} or {EXPLAINABLE[-1]}."
         raise BrgcnError(f"{folder.settings.model} has no attention to show", remedy=remedy)
-    graph = prepare_graph(folder.named_graph.graph, folder.settings)
-    model = folder.load_model(run, graph)
+    inputs = node_inputs(folder.named_graph, folder.settings)
+    graph = inputs.graph
+    model = folder.load_model(run, inputs)
     assert isinstance(model, NodeModel)
     label_of = {
         int(n): int(label)
@@ -81,13 +83,13 @@ def explain(folder: RunFolder, *, run: int = 0, node: str | None = None) -> Expl
     labelled = torch.tensor(sorted(label_of))
     field = field_for(graph, labelled, folder.settings)
     rows: tuple[RelationRow, ...] = ()
-    attention = model.attention(field.layers)[-1]
+    attention = model.attention(field.layers, input_rows(field, inputs.features))[-1]
     if attention.relation is not None:
         rows = _relation_rows(attention, field.layers[-1], folder)
     chosen = _choose(folder, graph, node)
     alone = field_for(graph, torch.tensor([chosen]), folder.settings)
     with torch.no_grad():
-        probability = model(alone.layers)[alone.rows][0].softmax(-1)
+        probability = model(alone.layers, input_rows(alone, inputs.features))[alone.rows][0].softmax(-1)
     best = int(probability.argmax())
     explained = NodeExplanation(
         name=folder.named_graph.node_names[chosen],

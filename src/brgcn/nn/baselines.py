@@ -66,6 +66,8 @@ class PygBaseline(Baseline):
 
     Args:
         graph: the whole graph, inverse relations included.
+        rare: nodes with fewer edges share a row, as if they were one.
+        one_hot: beside features; what these are mapped to is added to the result of the first layer.
     """
 
     def __init__(
@@ -79,18 +81,25 @@ class PygBaseline(Baseline):
         heads: int = 1,
         negative_slope: float = 0.2,
         dropout: float = 0.0,
+        rare: int = 0,
         num_features: int | None = None,
+        one_hot: bool = False,
     ) -> None:
         super().__init__()
         self.kind, self.num_layers, self.dropout = kind, num_layers, dropout
         many_headed = kind in ("gat", "han")
         width = hidden * heads if many_headed else hidden
-        self.input = InputMap(num_features, hidden) if num_features is not None else None
+        self.one_hot = one_hot or num_features is None
+        after_first = (num_classes if _is_last(0, self) else width) if self.one_hot else hidden
+        self.input = InputMap(num_features, after_first) if num_features is not None else None
         self.table: nn.Parameter | None = None
-        if self.input is None:
+        self.row: Tensor  # [N] of each node in the table; rare ones share the last
+        self.register_buffer("row", _table_rows(graph, rare), persistent=False)
+        if self.one_hot:
             last_width = num_classes * heads if kind == "gat" else num_classes
-            self.table = nn.Parameter(torch.empty(graph.num_nodes, last_width if _is_last(0, self) else width))
-            glorot(self.table, *self.table.shape)
+            rows = int(self.row.max()) + 1 if graph.num_nodes else 0
+            self.table = nn.Parameter(torch.empty(rows, last_width if _is_last(0, self) else width))
+            glorot(self.table, graph.num_nodes, self.table.size(1))
         options: dict[str, Any] = {"negative_slope": negative_slope, "dropout": dropout} if many_headed else {}
         layers = []
         for number in range(num_layers):
@@ -106,7 +115,7 @@ class PygBaseline(Baseline):
         self, number: int, sizes: tuple[int, int], heads: int, options: dict[str, Any], graph: RelationalGraph
     ) -> Any:
         pyg, (before, after) = _pyg(), sizes
-        from_table = number == 0 and self.input is None
+        from_table = number == 0 and self.one_hot
         layer: Any
         if self.kind == "gin":
             first = nn.Identity() if from_table else nn.Linear(before, after)
@@ -129,21 +138,27 @@ class PygBaseline(Baseline):
         if len(graphs) != self.num_layers:
             raise SettingsError(f"the model has {self.num_layers} layers, but {len(graphs)} graphs were given")
         with _dropout_of(seed if self.training and self.dropout else None):
-            h = self._input(graphs[0], x)
+            h, given = self._input(graphs[0], x)
             for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
                 if number:
                     h = F.elu(h) if self.kind == "gat" else F.relu(h)
                     h = F.dropout(h, self.dropout, self.training and self.kind in ("gin", "gcn"))
                 h = self._convolve(layer, h, graph)[: graph.num_targets]
+                if number == 0 and given is not None:
+                    h = h + given[: graph.num_targets]
             return h if self.output is None else self.output(h)
 
-    def _input(self, graph: RelationalGraph, x: Tensor | None) -> Tensor:
+    def _input(self, graph: RelationalGraph, x: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What enters the first layer, and what is added to its result."""
+        given = None
         if self.input is not None:
             if x is None:
                 raise SettingsError("the model was built for features, but none were given")
-            return torch.relu(self.input(x))
-        assert self.table is not None
-        return self.table if graph.origin is None else self.table.index_select(0, graph.origin.node)
+            given = self.input(x)
+        if self.table is None:
+            assert given is not None
+            return torch.relu(given), None
+        return self.table.index_select(0, self.row if graph.origin is None else self.row[graph.origin.node]), given
 
     def _convolve(self, layer: nn.Module, h: Tensor, graph: RelationalGraph) -> Tensor:
         """[num_nodes, ..]; the rows of nodes that are no targets are not what the whole graph would give."""
@@ -170,6 +185,13 @@ def _symmetric(graph: RelationalGraph, degree: Tensor) -> tuple[Tensor, Tensor]:
     edges = _with_loops(graph)
     share = (degree if graph.origin is None else degree.index_select(0, graph.origin.node)).rsqrt()
     return edges, share[edges[0]] * share[edges[1]]
+
+
+def _table_rows(graph: RelationalGraph, rare: int) -> Tensor:
+    """[N] nodes with fewer than ``rare`` edges share a row after those of the others."""
+    edges = torch.bincount(graph.edge_source, minlength=graph.num_nodes)
+    own = edges >= rare
+    return torch.where(own, own.cumsum(0) - 1, own.sum())
 
 
 def _with_loops(graph: RelationalGraph) -> Tensor:

@@ -46,6 +46,8 @@ class BRGCNConv(BiLevelFrame):
         activation: ``relu`` (default) or None.
         negative_slope: of the LeakyReLU, 0.2 by default.
         dropout: on g, 0 by default.
+        counts: what the summary z of a pair with n edges is multiplied by: ``none`` (1, the default), ``log``
+            (1 + log n), ``sqrt`` or ``sum`` (n). A softmax forgets how many neighbours there were.
         scaled: divide q . k by the square root of ``out_channels``.
         num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
             key and value.
@@ -120,7 +122,7 @@ class BRGCNConv(BiLevelFrame):
             x.reshape(graph.num_nodes, self.replicas, 1, self.in_channels).expand(-1, -1, self.heads, -1).flatten(1, 2)
         )  # [N, L, in]
         z, edge_attention = self.node_slot(lanes, edge_sources(graph), self._scores(lanes, graph), graph, seed)
-        projected = typed_linear(z, self._weights(), graph)
+        projected = typed_linear(self.with_counts(z, graph), self._weights(), graph)
         targets = lanes[: graph.num_targets]
         root = self._project(targets, self.root) if self.has_root else None
         own = None

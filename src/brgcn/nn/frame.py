@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TypedDict
 
 import torch
@@ -22,6 +22,14 @@ MODELS = {
     "rgcn": (False, False),
 }
 
+# name: factor of a pair with n edges
+COUNTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": torch.ones_like,
+    "log": lambda n: 1 + n.double().log(),
+    "sqrt": lambda n: n.double().sqrt(),
+    "sum": lambda n: n,
+}
+
 
 class LayerOptions(TypedDict, total=False):
     """Options of both layers; ``BRGCNConv`` explains them, the defaults stand in ``BiLevelFrame``."""
@@ -34,6 +42,7 @@ class LayerOptions(TypedDict, total=False):
     negative_slope: float
     dropout: float
     scaled: bool
+    counts: str
     num_bases: int
     heads: int
     concat: bool
@@ -56,6 +65,7 @@ class BiLevelFrame(nn.Module):
         negative_slope: float = 0.2,
         dropout: float = 0.0,
         scaled: bool = False,
+        counts: str = "none",
         num_bases: int = 0,
         heads: int = 1,
         concat: bool = True,
@@ -72,7 +82,10 @@ class BiLevelFrame(nn.Module):
                 raise SettingsError(f"{name} must be at least 1, not {size}")
         if num_bases < 0:
             raise SettingsError(f"num_bases must not be negative, not {num_bases}")
+        if counts not in COUNTS:
+            raise SettingsError(f"counts must be one of {', '.join(COUNTS)}, not {counts!r}")
         self.out_channels = out_channels
+        self.counts = counts
         self.num_relations = num_relations
         self.num_bases = num_bases
         self.heads = heads
@@ -139,6 +152,13 @@ class BiLevelFrame(nn.Module):
             part = self.lanes(parameter.detach(), axis).narrow(axis, replica * self.heads, self.heads).clone()
             parameters[name] = part.squeeze(axis) if self.heads == 1 else part
         return self.with_parameters(parameters, replicas=1)
+
+    def with_counts(self, z: Tensor, graph: RelationalGraph) -> Tensor:
+        """Summaries z [P, ..] of pairs, larger where they stand for more edges: a weighted mean forgets how many."""
+        if self.counts == "none":
+            return z
+        factor = graph.derived(f"pair_{self.counts}", lambda g: COUNTS[self.counts](g.pair_ptr.diff()))
+        return z * factor.to(z.dtype).view(-1, *[1] * (z.dim() - 1))
 
     def coefficients(self) -> Tensor:
         """[R, L, B, number of projections] how each relation mixes the bases."""

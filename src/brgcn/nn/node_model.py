@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,9 @@ from brgcn.nn.featureless_conv import FeaturelessConv
 from brgcn.nn.frame import BiLevelFrame, LayerOptions
 from brgcn.nn.scorer import NodeScorer
 from brgcn.nn.slots import Seed, layer_seed
+from brgcn.ops import combine_seed, dropout_scale, lane_seeds
+
+_HIDDEN = 1  # tells the dropout of hidden features from that of edges
 
 
 class InputMap(nn.Linear):
@@ -43,10 +47,13 @@ class NodeModel(NodeScorer):
     """``num_layers`` layers; the last has no activation (its softmax is in the loss) and averages its heads.
 
     Without features the first layer is a ``FeaturelessConv`` for ``graph``. With ``num_features`` they are mapped to
-    the hidden width first.
+    the hidden width first; ``one_hot`` beside them, the first layer is featureless all the same, and what the features
+    are mapped to is added to its result.
 
     Args:
         graph: the whole graph, inverse relations included.
+        hidden_dropout: of the features that enter a layer, in training.
+        rare: sources that bring fewer edges than that to a relation share a row of the featureless layer.
         input_self_connection: of the featureless layer, where a self-connection can only memorise node ids.
     """
 
@@ -65,22 +72,31 @@ class NodeModel(NodeScorer):
         input_self_connection: str = "inside",
         aggregate: str = "sum",
         scaled: bool = False,
+        counts: str = "none",
         negative_slope: float = 0.2,
         dropout: float = 0.0,
+        hidden_dropout: float = 0.0,
+        rare: int = 0,
         num_features: int | None = None,
+        one_hot: bool = False,
     ) -> None:
         super().__init__()
         if num_layers < 1:
             raise SettingsError(f"the number of layers must be at least 1, not {num_layers}")
         self.num_layers = num_layers
-        self.replicas = 1
-        self.input = InputMap(num_features, hidden) if num_features is not None else None
+        self.replicas, self.heads = 1, heads
+        if not 0 <= hidden_dropout < 1:
+            raise SettingsError(f"hidden_dropout must lie in [0, 1), not {hidden_dropout}")
+        self.hidden_dropout = hidden_dropout
+        self.one_hot = one_hot or num_features is None
+        after_first = (num_classes if num_layers == 1 else hidden * heads) if self.one_hot else hidden
+        self.input = InputMap(num_features, after_first) if num_features is not None else None
         layers: list[nn.Module] = []
         width = hidden
         for number in range(num_layers):
             last = number == num_layers - 1
             channels = num_classes if last else hidden
-            featureless = number == 0 and self.input is None
+            featureless = number == 0 and self.one_hot
             options: LayerOptions = {
                 "node_attention": node_attention,
                 "relation_attention": relation_attention,
@@ -90,12 +106,13 @@ class NodeModel(NodeScorer):
                 "negative_slope": negative_slope,
                 "dropout": dropout,
                 "scaled": scaled,
+                "counts": counts,
                 "num_bases": num_bases,
                 "heads": heads,
                 "concat": not last,
             }
             if featureless:
-                layers.append(FeaturelessConv(graph, channels, **options))
+                layers.append(FeaturelessConv(graph, channels, rare=rare, **options))
             else:
                 layers.append(BRGCNConv(width, channels, graph.num_relations, **options))
             width = channels * heads
@@ -127,16 +144,35 @@ class NodeModel(NodeScorer):
         if self.input is not None:
             if x is None:
                 raise SettingsError("the model was built for features, but none were given")
-            h = torch.relu(self.input(x))
+            given = self.input(x)
+            h = None if self.one_hot else torch.relu(given)
         for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
-            inputs = (graph,) if isinstance(layer, FeaturelessConv) else (h, graph)
-            out = layer(*inputs, seed=layer_seed(seed, number), return_attention_weights=collected is not None)
+            own_seed = layer_seed(seed, number)
+            inputs: tuple[Any, ...] = (graph,)
+            if not isinstance(layer, FeaturelessConv):
+                assert h is not None
+                inputs = (self._dropped(h, graph, own_seed), graph)
+            out = layer(*inputs, seed=own_seed, return_attention_weights=collected is not None)
             if collected is not None:
                 out, attention = out
                 collected.append(attention)
-            h = out
+            h = out if number or not self.one_hot or self.input is None else out + given[: graph.num_targets]
         assert h is not None
         return h
+
+    def _dropped(self, h: Tensor, graph: RelationalGraph, seed: Seed) -> Tensor:
+        """Dropout of h [num_nodes, (replicas,) width], the same on a cut graph and for runs that train together."""
+        if not self.training or not self.hidden_dropout:
+            return h
+        if not isinstance(seed, Tensor):
+            number = int(torch.randint(2**31, ())) if seed is None else seed
+            seed = lane_seeds(torch.tensor([number], device=h.device), self.heads)
+        of_run = combine_seed(seed[:: self.heads], _HIDDEN)  # [replicas]
+        node = torch.arange(h.size(0), device=h.device) if graph.origin is None else graph.origin.node
+        number_of = node.unsqueeze(1) * h.size(-1) + torch.arange(h.size(-1), device=h.device)
+        scale = dropout_scale(number_of.flatten(), of_run, self.hidden_dropout, h.dtype)
+        kept: Tensor = scale.view(h.size(0), h.size(-1), self.replicas).transpose(1, 2).reshape(h.shape)
+        return h * kept
 
     def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NodeModel:
         """The same model for a grown graph whose first nodes are those of the ``old`` one."""
@@ -168,6 +204,8 @@ class NodeModel(NodeScorer):
     def _copy(self, layers: Sequence[nn.Module], input_map: InputMap | None, replicas: int) -> NodeModel:
         model = NodeModel.__new__(NodeModel)
         nn.Module.__init__(model)
-        model.num_layers, model.input, model.replicas = self.num_layers, input_map, replicas
+        model.num_layers, model.one_hot, model.heads = self.num_layers, self.one_hot, self.heads
+        model.hidden_dropout = self.hidden_dropout
+        model.input, model.replicas = input_map, replicas
         model.layers = nn.ModuleList(layers)
         return model.train(self.training)

@@ -5,7 +5,7 @@ version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 """
 
 from brgcn.ops.backend import backend_for, use_backend
-from brgcn.ops.dropout import combine_seed, lane_seeds
+from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
 from brgcn.ops.mix_rows import mix_rows
 from brgcn.ops.node_level import attend_edges, average_edges
 from brgcn.ops.relation_level import add_relations, attend_relations, encounters
@@ -30,6 +30,7 @@ __all__ = [
     "average_edges",
     "backend_for",
     "combine_seed",
+    "dropout_scale",
     "edge_rows",
     "edge_sources",
     "encounters",

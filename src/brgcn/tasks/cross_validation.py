@@ -26,6 +26,7 @@ def cross_validate(
     repeats: int = 1,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    features: Tensor | None = None,
     listener: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> dict[str, list[list[float]]]:
     """Accuracy and loss on the fold left out, after every epoch.
@@ -45,7 +46,15 @@ def cross_validate(
     for first in range(0, len(seeds), size):
         some = slice(first, first + size)
         trainer = NodeTrainer(
-            graph, nodes, labels, num_classes, settings, seeds[some], device=device, watched=held[:, some]
+            graph,
+            nodes,
+            labels,
+            num_classes,
+            settings,
+            seeds[some],
+            device=device,
+            features=features,
+            watched=held[:, some],
         )
         accuracy: list[list[float]] = [[] for _ in trainer.seeds]
         loss: list[list[float]] = [[] for _ in trainer.seeds]

@@ -15,6 +15,7 @@ from brgcn.errors import BrgcnError, DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
 from brgcn.tasks.device import pick_device
+from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
 from brgcn.tasks.training import logits, prepare_graph
@@ -99,10 +100,11 @@ class NodeClassifier:
         classifier = cls(device="cpu")
         classifier.settings = opened.settings
         classifier.seed = opened.seeds[run] if run < len(opened.seeds) else 0
-        classifier.graph_ = prepare_graph(opened.named_graph.graph, opened.settings)
+        inputs = node_inputs(opened.named_graph, opened.settings)
+        classifier.graph_, classifier.features_ = inputs
         classifier.features_ = None
         classifier.classes_ = np.asarray(opened.classes)
-        classifier.model_ = opened.load_model(run, classifier.graph_)
+        classifier.model_ = opened.load_model(run, inputs)
         return classifier
 
     def _fitted(self) -> NodeScorer:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
-from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
 from brgcn.tasks.device import keep_freed_memory, pick_device, threads
+from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.run_folder import RunFolder
@@ -95,20 +95,20 @@ def _continue(
 ) -> None:
     keep_freed_memory()
     device = pick_device(folder.facts["device"]) if device is None else torch.device(device)
-    graph = prepare_graph(folder.named_graph.graph, folder.settings)
+    inputs = node_inputs(folder.named_graph, folder.settings).to(device)
     train = folder.splits["train"]
     first, tensors, progress = folder.read_checkpoint()
-    graph_there = graph.to(device)
     together = folder.facts["together"]
     while first < len(folder.seeds):
         trainer = NodeTrainer(
-            graph_there,
+            inputs.graph,
             train.nodes,
             train.labels,
             len(folder.classes),
             folder.settings,
             folder.seeds[first : first + together],
             device=device,
+            features=inputs.features,
         )
         if progress is not None:
             try:
@@ -121,7 +121,7 @@ def _continue(
                 ) from error
         _train_group(folder, trainer, first, checkpoint_seconds, listener)
         for run in range(len(trainer.seeds)):
-            _finish_run(folder, trainer, first, run, graph_there)
+            _finish_run(folder, trainer, first, run, inputs)
         first, progress = first + together, None
         folder.write_checkpoint(first, None)
     folder.finish(summarise(folder))
@@ -152,21 +152,21 @@ def _train_group(
             begun = time.perf_counter()
 
 
-def _finish_run(folder: RunFolder, trainer: NodeTrainer, first: int, place: int, graph: RelationalGraph) -> None:
+def _finish_run(folder: RunFolder, trainer: NodeTrainer, first: int, place: int, inputs: NodeInputs) -> None:
     """Test labels are read here for the first time, once per run, when the weights no longer change."""
     run, model = first + place, trainer.trained(place)
     outcome: dict[str, Any] = {"run": run, "seed": folder.seeds[run], "epochs": trainer.epochs_trained(place)}
     rows: list[Sequence[Any]] = []
     for name, split in folder.splits.items():
-        probability = probabilities(model, graph, split.nodes, folder.settings)
+        probability = probabilities(model, inputs, split.nodes, folder.settings)
         outcome[name] = report(probability.argmax(-1), split.labels, len(folder.classes))
         rows += prediction_rows(folder.named_graph, folder.classes, name, split, probability)
     folder.write_run(run, model, outcome, rows)
 
 
-def probabilities(model: NodeScorer, graph: RelationalGraph, nodes: Tensor, settings: NodeSettings) -> Tensor:
+def probabilities(model: NodeScorer, inputs: NodeInputs, nodes: Tensor, settings: NodeSettings) -> Tensor:
     """[n, classes]."""
-    return logits(model, graph, nodes, settings).softmax(-1)
+    return logits(model, inputs.graph, nodes, settings, inputs.features).softmax(-1)
 
 
 def prediction_rows(

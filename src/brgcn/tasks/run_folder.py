@@ -28,9 +28,9 @@ from brgcn.config import build, read_yaml, to_yaml
 from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.data.named_graph import read_tensors, write_tensors
 from brgcn.errors import RunError
-from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
 from brgcn.tasks.environment import environment
+from brgcn.tasks.inputs import NodeInputs
 from brgcn.tasks.run_files import (
     DAMAGED,
     damage_of,
@@ -196,8 +196,8 @@ class RunFolder:
             raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
         return finished
 
-    def load_model(self, run: int, graph: RelationalGraph) -> NodeScorer:
-        """The trained model of one run; ``graph`` as ``prepare_graph`` makes it from the folder's."""
+    def load_model(self, run: int, inputs: NodeInputs) -> NodeScorer:
+        """The trained model of one run; ``inputs`` as ``node_inputs`` makes them from the folder's graph."""
         finished = self.usable_runs()
         if run not in finished:
             message = f"run {run} is not finished" if 0 <= run < len(self.seeds) else f"there is no run {run}"
@@ -206,7 +206,7 @@ class RunFolder:
         path = self.run_path(run) / "weights.safetensors"
         with damage_of(path):
             weights, _ = read_tensors(path, "weights")
-        model = build_model(graph, len(self.classes), self.settings, self.seeds[run])
+        model = build_model(inputs.graph, len(self.classes), self.settings, self.seeds[run], inputs.num_features)
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:

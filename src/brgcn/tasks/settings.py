@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from brgcn.config import setting
 from brgcn.errors import SettingsError
 from brgcn.nn.baselines import BASELINES
-from brgcn.nn.frame import MODELS
+from brgcn.nn.frame import COUNTS, MODELS
 from brgcn.nn.slots import AGGREGATES, SELF_CONNECTIONS
 
+LITERALS = ("nodes", "features", "both")
 MODEL_NAMES = (*MODELS, *BASELINES)
 # Far beyond sense, and within what torch can count and Adam can compute.
 MOST, MOST_OF_A_FRACTION = 10**9, 1e30
@@ -29,12 +30,19 @@ class NodeSettings:
     heads: int = setting(1, "attention heads, concatenated, averaged in the last layer")
     bases: int = setting(10, "bases shared by the relations' matrices; 0: a matrix for each")
     inverse: bool = setting(True, "add an inverse relation for each relation")
+    literals: str = setting(
+        "nodes", "what numbers, dates and texts are: nodes; features of the nodes that have them; or both"
+    )
+    rare: int = setting(0, "one-hot nodes that bring fewer edges than this to a relation share one row there")
+    one_hot: bool = setting(False, "beside features, nodes are one-hot vectors; without features they always are")
     self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     input_self_connection: str = setting("none", "the same for the first layer when nodes have no features")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
     scaled: bool = setting(True, "divide the scores between relations by the square root of the width")
+    counts: str = setting("none", f"make summaries of many neighbours larger: one of {', '.join(COUNTS)}")
     negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
     dropout: float = setting(0.0, "share of edges whose attention is dropped in training")
+    hidden_dropout: float = setting(0.0, "share of the features between layers that are dropped in training")
     learning_rate: float = setting(0.01, "of Adam")
     l2: float = setting(0.005, "weight decay of Adam, for what is summed up: values, root, bases, input")
     attention_l2: float = setting(
@@ -53,13 +61,16 @@ class NodeSettings:
         _one_of("model", self.model, MODEL_NAMES)
         _one_of("self_connection", self.self_connection, SELF_CONNECTIONS)
         _one_of("input_self_connection", self.input_self_connection, SELF_CONNECTIONS)
+        _one_of("literals", self.literals, LITERALS)
+        _one_of("counts", self.counts, tuple(COUNTS))
         _one_of("aggregate", self.aggregate, AGGREGATES)
         for name in ("layers", "hidden", "heads", "epochs"):
             _at_least(name, getattr(self, name), 1)
-        for name in ("bases", "patience", "l2", "attention_l2", "negative_slope"):
+        for name in ("bases", "rare", "patience", "l2", "attention_l2", "negative_slope"):
             _at_least(name, getattr(self, name), 0)
-        if not 0 <= self.dropout < 1:
-            raise SettingsError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        for name in ("dropout", "hidden_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}")
         if not 0 < self.validation < 1:
             raise SettingsError(f"validation must lie between 0 and 1, not {self.validation}")
         if not self.learning_rate > 0:

@@ -81,13 +81,16 @@ class NodeTrainer:
         device: torch.device | str = "cpu",
         features: Tensor | None = None,
         watched: Tensor | None = None,
+        watch: bool = True,
     ) -> None:
         """Args:
         graph: with inverse relations where they are wanted (``prepare_graph``), on ``device``.
         nodes, labels: [n] the training labels.
         watched: [n, runs] labels that a run does not train on; its accuracy on them is measured after each epoch
             (cross-validation uses it; it does not influence training).
+        watch: measure that; otherwise they are just left out.
         """
+        self.watch = watch
         self.seeds = [seeds] if isinstance(seeds, int) else list(seeds)
         self.watched = torch.zeros(nodes.numel(), len(self.seeds), dtype=torch.bool) if watched is None else watched
         if not (~self.watched).any(0).all():
@@ -126,7 +129,7 @@ class NodeTrainer:
         self.parts = {"train": self._part(used, self.settings.class_weights)}
         if selecting:
             self.parts["validation"] = self._part(self.held)
-        if self.watched.any():
+        if self.watch and self.watched.any():
             self.parts["watch"] = self._part(self.watched)
         self.steps_done = self.progress.epoch
         self._step = Step(self._compute, self.device, record=self.model.recordable)

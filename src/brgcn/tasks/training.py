@@ -36,9 +36,13 @@ def build_model(
             input_self_connection=settings.input_self_connection,
             aggregate=settings.aggregate,
             scaled=settings.scaled,
+            counts=settings.counts,
             negative_slope=settings.negative_slope,
             dropout=settings.dropout,
+            hidden_dropout=settings.hidden_dropout,
+            rare=settings.rare,
             num_features=num_features,
+            one_hot=settings.one_hot or settings.literals != "nodes",
         )
 
 
@@ -54,7 +58,9 @@ def _baseline(graph: RelationalGraph, num_classes: int, settings: NodeSettings, 
         heads=settings.heads,
         negative_slope=settings.negative_slope,
         dropout=settings.dropout,
+        rare=settings.rare,
         num_features=num_features,
+        one_hot=settings.one_hot or settings.literals != "nodes",
     )
 
 

@@ -13,10 +13,10 @@ from torch import Tensor
 from brgcn.data import NamedGraph, extend
 from brgcn.data.triples import Columns
 from brgcn.errors import DataError
+from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.node_runs import probabilities
 from brgcn.tasks.run_folder import RunFolder
-from brgcn.tasks.training import prepare_graph
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Predictions:
 
 def evaluate_runs(folder: RunFolder) -> dict[str, Any]:
     """Every split of every finished run, computed anew from the stored weights."""
-    graph = prepare_graph(folder.named_graph.graph, folder.settings)
+    inputs = node_inputs(folder.named_graph, folder.settings)
     runs = []
     for run in folder.usable_runs():
-        model = folder.load_model(run, graph)
+        model = folder.load_model(run, inputs)
         row: dict[str, Any] = {"run": run, "seed": folder.seeds[run]}
         for name, split in folder.splits.items():
-            predicted = probabilities(model, graph, split.nodes, folder.settings).argmax(-1)
+            predicted = probabilities(model, inputs, split.nodes, folder.settings).argmax(-1)
             row[name] = report(predicted, split.labels, len(folder.classes))
         runs.append(row)
     result: dict[str, Any] = {key: folder.facts[key] for key in ("task", "dataset", "model", "preset")}
@@ -75,8 +75,8 @@ def predict_nodes(
     settings = folder.settings
     named, new_nodes = folder.named_graph, None
     warnings: tuple[str, ...] = ()
-    graph = prepare_graph(named.graph, settings)
-    grown = graph
+    inputs = node_inputs(named, settings)
+    grown = inputs
     if triples is not None:
         extension = extend(named, triples, columns=columns)
         named, warnings, new_nodes = extension.named_graph, extension.warnings, extension.new_nodes
@@ -86,14 +86,14 @@ def predict_nodes(
                 where=str(triples),
                 remedy="To classify nodes that were known already, name them with --node or --nodes.",
             )
-        grown = prepare_graph(named.graph, settings)
+        grown = node_inputs(named, settings, known=folder.named_graph)
     nodes = _wanted(named, names, new_nodes)
     total = torch.zeros(nodes.numel(), len(folder.classes), dtype=torch.double)
     runs = folder.usable_runs() if run is None else [run]
     for number in runs:
-        model = folder.load_model(number, graph)
-        if grown is not graph:
-            model = model.rebuilt_for(graph, grown)
+        model = folder.load_model(number, inputs)
+        if grown is not inputs:
+            model = model.rebuilt_for(inputs.graph, grown.graph)
         total += probabilities(model, grown, nodes, settings).view_as(total).double()
     return Predictions(named, nodes, total / len(runs), folder.classes, tuple(warnings))
 

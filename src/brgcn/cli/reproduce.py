@@ -1,0 +1,136 @@
+"""``brgcn reproduce``: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brgcn.cli.console import print_json, say, stderr, stdout, warn
+from brgcn.cli.inputs import DataDir
+from brgcn.errors import BrgcnError, SettingsError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+reproduce_app = typer.Typer(name="reproduce", help="The paper's experiments, honestly.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(reproduce_app)
+
+
+@reproduce_app.command("nodes")
+def nodes(
+    datasets: Annotated[
+        str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")
+    ] = "aifb,mutag",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Rows of the table; else brgcn, brgcn-node, brgcn-relation, rgcn, han, gat, gin, gcn, majority.",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(metavar="N", min=0, help="Seeds on the benchmark's split; 0: none.")] = 10,
+    resplit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Random re-splits of all labels, the same for every model.")
+    ] = 0,
+    preset: Annotated[str, typer.Option(metavar="PRESET", help="default or paper.")] = "default",
+    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/nodes"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is kept already.")] = False,
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output.")] = False,
+) -> None:
+    """Node classification: every model on every data set, beside the paper's figures.
+
+    p is that of a paired test against BR-GCN: on the benchmark's split over its test items, on re-splits over the
+    splits (Nadeau and Bengio). Rows that are kept in the folder are not measured again.
+
+    \b
+    Examples:
+      brgcn reproduce nodes
+      brgcn reproduce nodes --datasets mutag --models brgcn,rgcn --resplit 30
+    """
+    from brgcn.data import load_dataset
+    from brgcn.experiments.node_report import report
+    from brgcn.experiments.node_table import ROWS, measure_cell
+    from brgcn.tasks.device import pick_device
+    from brgcn.tasks.node_runs import check_trainable
+
+    chosen = _names(models) if models is not None else list(ROWS)
+    unknown = [name for name in chosen if name not in ROWS]
+    if unknown:
+        raise SettingsError(f"unknown model {unknown[0]!r}", remedy=f"Known: {', '.join(ROWS)}.")
+    if runs == resplit == 0:
+        raise BrgcnError("there is nothing to measure", remedy="Ask for --runs or --resplit.")
+    place = pick_device(device)
+    cells: list[dict[str, Any]] = []
+    with stderr().status("") as status:
+        for name in _names(datasets):
+            data = load_dataset(name, data_dir=data_dir, progress=True)
+            check_trainable(data)
+            for model in chosen:
+                try:
+                    cell = measure_cell(
+                        data,
+                        model,
+                        preset,
+                        out,
+                        runs=runs,
+                        resplits=resplit,
+                        device=place,
+                        overwrite=overwrite,
+                        tell=status.update,
+                    )
+                except SettingsError as error:
+                    if preset == "default":
+                        raise
+                    warn([str(error)])  # the paper has no settings for this row; the others still count
+                    continue
+                cells.append(cell)
+    rows = report(cells)
+    if as_json:
+        print_json(rows)
+        return
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        stdout().print(node_table([row for row in rows if row["dataset"] == name]))
+    say(f"kept in {out}")
+
+
+def node_table(rows: list[dict[str, Any]]) -> Table:
+    """The rows of one data set, accuracies in percent."""
+    from rich.table import Table
+
+    from brgcn.cli.views import percent
+
+    first = rows[0]
+    table = Table(
+        title=f"{first['dataset']} · {first['preset']} · {first['test_items']} test items", title_justify="left"
+    )
+    parts = [part for part in ("benchmark", "resplits") if any(row[part] for row in rows)]
+    table.add_column("model")
+    for part in parts:
+        kind = "" if part == "benchmark" else "re-split "
+        for column in (f"{kind}mean", "sd", "s.e.", "n", "p"):
+            table.add_column(column, justify="right")
+    table.add_column("paper", justify="right")
+    table.add_column("remark")
+    for row in rows:
+        cells = [row["model"]]
+        for part in parts:
+            measured = row[part]
+            if measured is None:
+                cells += ["–"] * 5
+                continue
+            cells += [percent(measured[key]) for key in ("mean", "std", "sem")]
+            cells += [str(measured["n"]), "" if measured["p"] is None else f"{measured['p']:.3f}"]
+        table.add_row(*cells, percent(row["paper"]), row["remark"])
+    return table
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,49 @@
+"""The node table from its cells: what was measured, what the paper says, and whether differences mean anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from brgcn.experiments.node_table import ROWS, Cell
+from brgcn.experiments.paper_nodes import paper_figure, remark
+from brgcn.experiments.statistics import items_p_value, resplits_p_value
+from brgcn.tasks.metrics import summary
+
+REFERENCE = "brgcn"
+
+
+def report(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """One row per cell, by data set and in the order of ``ROWS``; accuracies are fractions, p-values against BR-GCN."""
+    order = {name: place for place, name in enumerate(ROWS)}
+    cells = sorted(cells, key=lambda cell: (cell["dataset"], cell["preset"], order.get(cell["model"], len(order))))
+    of = {(cell["dataset"], cell["preset"], cell["model"]): cell for cell in cells}
+    rows = []
+    for cell in cells:
+        reference = of.get((cell["dataset"], cell["preset"], REFERENCE))
+        rows.append(_row(cell, reference if reference is not cell else None))
+    return rows
+
+
+def _row(cell: Cell, reference: Cell | None) -> dict[str, Any]:
+    figure = paper_figure(cell["model"], cell["dataset"])
+    row: dict[str, Any] = {name: cell[name] for name in ("dataset", "model", "preset")}
+    row["test_items"] = cell["items"].get("test")
+    row["paper"] = None if figure is None else figure[0] / 100
+    row["remark"] = remark(cell["model"], cell["dataset"])
+    for part in ("benchmark", "resplits"):
+        measured = cell[part]
+        row[part] = None
+        if measured is not None:
+            row[part] = {**summary(measured["accuracy"]), "raw": measured["accuracy"], "p": None}
+            if reference is not None and reference[part] is not None:
+                row[part]["p"] = _p_value(part, reference[part], measured)
+    return row
+
+
+def _p_value(part: str, reference: Cell, measured: Cell) -> float:
+    if part == "benchmark":
+        ours, theirs = ([[item == "1" for item in run] for run in one["right"]] for one in (reference, measured))
+        return items_p_value(ours, theirs)
+    n = min(len(reference["accuracy"]), len(measured["accuracy"]))  # the first n splits are the same
+    return resplits_p_value(reference["accuracy"][:n], measured["accuracy"][:n], measured["test_share"])

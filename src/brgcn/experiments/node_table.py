@@ -1,0 +1,169 @@
+"""Accuracy of models on data sets: on the split that comes with the data, and on random ones.
+
+A *cell* is a model on a data set. It is measured once and kept as a JSON file with everything that a table or a test
+needs; what is there already is not computed again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brgcn.data import Dataset
+from brgcn.errors import DataError
+from brgcn.experiments.presets import node_settings
+from brgcn.tasks.device import keep_freed_memory, threads
+from brgcn.tasks.environment import environment
+from brgcn.tasks.inputs import NodeInputs, node_inputs
+from brgcn.tasks.run_files import write_json
+from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.splits import stratified_holdout
+from brgcn.tasks.together import runs_together
+from brgcn.tasks.trainer import NodeTrainer
+from brgcn.tasks.training import logits
+
+ROWS = ("brgcn", "brgcn-node", "brgcn-relation", "rgcn", "han", "gat", "gin", "gcn", "majority")
+Cell = dict[str, Any]
+Tell = Callable[[str], None]
+
+
+def cell_path(folder: Path, dataset: str, model: str, preset: str) -> Path:
+    return folder / f"{dataset}-{model}-{preset}.json"
+
+
+def measure_cell(
+    data: Dataset,
+    model: str,
+    preset: str,
+    folder: Path,
+    *,
+    runs: int = 10,
+    resplits: int = 0,
+    device: torch.device | str = "cpu",
+    overwrite: bool = False,
+    tell: Tell = lambda text: None,
+) -> Cell:
+    """Measure what the file of the cell does not have yet, and keep it."""
+    settings = node_settings(model, data.name, preset)
+    path = cell_path(folder, data.name, model, preset)
+    cell = read_cell(path, settings, data) if not overwrite else None
+    if cell is None:
+        cell = {
+            "dataset": data.name,
+            "model": model,
+            "preset": preset,
+            "settings": dataclasses.asdict(settings),
+            "fingerprint": data.fingerprint,
+            "items": {name: len(split) for name, split in data.splits.items()},
+            "benchmark": None,
+            "resplits": None,
+        }
+    inputs: NodeInputs | None = None
+    device = torch.device(device)
+    for part, wanted in (("benchmark", runs), ("resplits", resplits)):
+        have = cell[part]
+        if wanted == 0 or (have is not None and len(have["accuracy"]) >= wanted):
+            continue
+        tell(f"{data.name}: {model}, {wanted} {'runs' if part == 'benchmark' else 're-splits'}")
+        if inputs is None:
+            inputs = node_inputs(data.named_graph, settings).to(device)
+        begun = time.perf_counter()
+        measure = _benchmark if part == "benchmark" else _resplits
+        with threads(torch.get_num_threads()):
+            keep_freed_memory()
+            cell[part] = measure(data, inputs, settings, wanted, device)
+        cell[part] |= {"seconds": round(time.perf_counter() - begun, 2), "environment": environment(device)}
+        write_json(path, cell)
+    return cell
+
+
+def read_cell(path: Path, settings: NodeSettings, data: Dataset) -> Cell | None:
+    """What was measured before with the same settings on the same data."""
+    if not path.exists():
+        return None
+    cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+    same = cell.get("settings") == dataclasses.asdict(settings) and cell.get("fingerprint") == data.fingerprint
+    return cell if same else None
+
+
+def _benchmark(data: Dataset, inputs: NodeInputs, settings: NodeSettings, runs: int, device: torch.device) -> Cell:
+    """``runs`` seeds on the split that comes with the data. Test labels are read when the weights no longer change."""
+    train, test = data.splits["train"], data.splits.get("test")
+    if test is None or not len(test):
+        raise DataError(f"{data.name} has no test labels", remedy="Use --resplit N, which draws test sets.")
+    right: list[list[bool]] = []
+    size = runs_together(inputs.graph, settings, runs, device)
+    for first in range(0, runs, size):
+        seeds = range(first, min(first + size, runs))
+        trainer = _train(inputs, train.nodes, train.labels, data.num_classes, settings, seeds, device)
+        for run in range(len(seeds)):
+            right.append(_right(trainer, run, inputs, test.nodes, test.labels, settings))
+    accuracy = [sum(row) / len(row) for row in right]
+    return {"seeds": list(range(runs)), "accuracy": accuracy, "right": [_bits(row) for row in right]}
+
+
+def _resplits(data: Dataset, inputs: NodeInputs, settings: NodeSettings, count: int, device: torch.device) -> Cell:
+    """All labels, split ``count`` times at random into parts of the sizes that the benchmark has (a fifth for test
+    where it has none), the classes in proportion. Split k is the same for every model."""
+    nodes = torch.cat([split.nodes for split in data.splits.values()])
+    labels = torch.cat([split.labels for split in data.splits.values()])
+    tested = len(data.splits["test"]) if "test" in data.splits else 0
+    share = tested / nodes.numel() if tested else 0.2
+    held = torch.stack([stratified_holdout(labels, share, seed) for seed in range(count)], dim=1)  # [n, count]
+    accuracy = []
+    size = runs_together(inputs.graph, settings, count, device)
+    for first in range(0, count, size):
+        seeds = range(first, min(first + size, count))
+        some = held[:, first : first + size]
+        trainer = _train(inputs, nodes, labels, data.num_classes, settings, seeds, device, some)
+        for run in range(len(seeds)):
+            mine = some[:, run]
+            right = _right(trainer, run, inputs, nodes[mine], labels[mine], settings)
+            accuracy.append(sum(right) / len(right))
+    return {"accuracy": accuracy, "test_share": float(held[:, 0].sum()) / float((~held[:, 0]).sum())}
+
+
+def _train(
+    inputs: NodeInputs,
+    nodes: Tensor,
+    labels: Tensor,
+    num_classes: int,
+    settings: NodeSettings,
+    seeds: Sequence[int],
+    device: torch.device,
+    held: Tensor | None = None,
+) -> NodeTrainer:
+    trainer = NodeTrainer(
+        inputs.graph,
+        nodes,
+        labels,
+        num_classes,
+        settings,
+        seeds,
+        device=device,
+        features=inputs.features,
+        watched=held,
+        watch=False,
+    )
+    for _ in trainer.epochs():
+        pass
+    return trainer
+
+
+def _right(
+    trainer: NodeTrainer, run: int, inputs: NodeInputs, nodes: Tensor, labels: Tensor, settings: NodeSettings
+) -> list[bool]:
+    scores = logits(trainer.trained(run), inputs.graph, nodes, settings, inputs.features)
+    return [bool(one) for one in scores.argmax(-1) == labels]
+
+
+def _bits(right: Sequence[bool]) -> str:
+    """Whether each test item was right, short enough for a file with ten thousand of them."""
+    return "".join("1" if one else "0" for one in right)

@@ -1,0 +1,118 @@
+"""Cross-validate settings: what a search asks for, on this machine or another.
+
+    python -m brgcn.experiments.trials ASKED.json --out DONE.json
+
+runs the trials that ``brgcn tune --ask`` wrote; ``brgcn tune --tell DONE.json`` takes the results. Test labels are
+never read. Every trial sees the same folds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from brgcn.config import build
+from brgcn.data import Dataset, load_dataset
+from brgcn.tasks.cross_validation import cross_validate
+from brgcn.tasks.device import keep_freed_memory, pick_device, threads
+from brgcn.tasks.environment import environment
+from brgcn.tasks.inputs import NodeInputs, node_inputs
+from brgcn.tasks.run_files import write_json
+from brgcn.tasks.settings import NodeSettings
+
+SMOOTH = 5  # epochs over which a curve is averaged before its best is taken
+
+
+class Folds(NamedTuple):
+    """How often, and from which seed on, the training labels are divided."""
+
+    folds: int = 5
+    repeats: int = 2
+    seed: int = 0
+
+
+class Trials:
+    """Runs trials one after another; what a data set gives a model is prepared once."""
+
+    def __init__(self, datasets: Sequence[Dataset], folds: Folds, device: torch.device) -> None:
+        self.datasets, self.folds, self.device = datasets, folds, device
+        self._inputs: dict[tuple[str, str, bool], NodeInputs] = {}
+        keep_freed_memory()
+
+    def run(self, settings: NodeSettings) -> dict[str, Any]:
+        """The curve of each data set, and their best common epoch."""
+        begun = time.perf_counter()
+        curves = {data.name: self._curve(data, settings) for data in self.datasets}
+        value, epoch, parts = best_epoch(curves)
+        return {
+            "value": value,
+            "epochs": epoch,
+            "accuracy": parts,
+            "curves": {name: [round(one, 5) for one in curve.tolist()] for name, curve in curves.items()},
+            "seconds": round(time.perf_counter() - begun, 2),
+        }
+
+    def _curve(self, data: Dataset, settings: NodeSettings) -> Tensor:
+        """[epochs] mean accuracy on the folds that were left out."""
+        train = data.splits["train"]
+        key = (data.name, settings.literals, settings.inverse)
+        if key not in self._inputs:
+            self._inputs[key] = node_inputs(data.named_graph, settings).to(self.device)
+        inputs = self._inputs[key]
+        with threads(torch.get_num_threads()):
+            curves = cross_validate(
+                inputs.graph,
+                train.nodes,
+                train.labels,
+                data.num_classes,
+                settings,
+                features=inputs.features,
+                device=self.device,
+                **self.folds._asdict(),
+            )
+        return torch.tensor(curves["accuracy"], dtype=torch.double).mean(0)
+
+
+def best_epoch(curves: Mapping[str, Tensor]) -> tuple[float, int, dict[str, float]]:
+    """Mean accuracy over the data sets at their best common epoch, that epoch, and the accuracy of each there."""
+    smooth = {name: c.unfold(0, SMOOTH, 1).mean(-1) if c.numel() >= SMOOTH else c for name, c in curves.items()}
+    together = torch.stack(list(smooth.values())).mean(0)
+    at = int(together.argmax())
+    epoch = at + (SMOOTH + 1) // 2 if len(together) < len(next(iter(curves.values()))) else at + 1  # middle of a window
+    return float(together[at]), epoch, {name: float(curve[at]) for name, curve in smooth.items()}
+
+
+def run_asked(asked: Mapping[str, Any], device: torch.device, data_dir: str | None) -> Iterable[dict[str, Any]]:
+    """The trials of a file that ``brgcn tune --ask`` wrote, each with its result."""
+    datasets = [load_dataset(name, data_dir=data_dir) for name in asked["datasets"]]
+    trials = Trials(datasets, Folds(**asked["folds"]), device)
+    for trial in asked["trials"]:
+        settings = build(NodeSettings, trial["settings"], f"trial {trial['number']}")
+        yield {**trial, **trials.run(settings)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("asked", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--data-dir", default=None)
+    args = parser.parse_args()
+    asked = json.loads(args.asked.read_text(encoding="utf-8"))
+    device = pick_device(args.device)
+    done = []
+    for trial in run_asked(asked, device, args.data_dir):
+        done.append(trial)
+        print(f"{trial['number']}: {100 * trial['value']:.2f} at {trial['epochs']} ({trial['seconds']} s)", flush=True)
+        write_json(args.out, {**asked, "environment": environment(device), "trials": done})
+
+
+if __name__ == "__main__":
+    main()
