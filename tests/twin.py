@@ -58,6 +58,7 @@ def layer_twin(
     relu: bool = True,
     negative_slope: float = 0.2,
     scaled: bool = False,
+    counts: str = "none",
 ) -> tuple[Tensor, dict[int, Tensor], dict[tuple[int, int, int], Tensor]]:
     """One head without bases. Returns the output, g by edge position, psi by (node, relation, attended relation).
 
@@ -85,7 +86,10 @@ def layer_twin(
                 gamma = softmax(scores)
             else:
                 gamma = [torch.tensor(1.0 / len(sources), dtype=x.dtype)] * len(sources)
-            z[relation] = sum((g * x[j] for g, j in zip(gamma, sources, strict=True)), torch.zeros_like(x[i]))
+            n = len(sources)
+            factor = {"none": 1.0, "log": 1 + math.log(n), "sqrt": math.sqrt(n), "sum": float(n)}[counts]
+            mean = sum((g * x[j] for g, j in zip(gamma, sources, strict=True)), torch.zeros_like(x[i]))
+            z[relation] = factor * mean
             gammas.update(dict(zip(positions, gamma, strict=True)))
         value = {r: z[r] @ weights["value"][r] for r in z}
         root = x[i] @ weights["root"] if self_connection != "none" else torch.zeros(out_channels, dtype=x.dtype)

@@ -67,7 +67,17 @@ def test_equals_the_twin_in_outputs_gradients_and_attention(slots, self_connecti
         assert attention.relation is None
 
 
-@pytest.mark.parametrize("options", [{"activation": None}, {"negative_slope": 0.0}, {"scaled": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"activation": None},
+        {"negative_slope": 0.0},
+        {"scaled": True},
+        {"counts": "log"},
+        {"counts": "sqrt", "node_attention": False},
+        {"counts": "sum", "relation_attention": False},
+    ],
+)
 def test_other_options_equal_the_twin(options) -> None:
     edges, graph, conv, x = make(3, **options)
     given = {"relu": False} if "activation" in options else options

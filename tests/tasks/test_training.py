@@ -56,6 +56,7 @@ def test_continuing_equals_never_stopping(patience, refit, model) -> None:
         {"patience": 3, "bases": 0, "class_weights": True, "self_connection": "relation"},
         {"patience": 3, "refit": False, "dropout": 0.2},
         {"model": "rgcn"},
+        {"hidden_dropout": 0.5, "heads": 2, "counts": "log", "rare": 3},
     ],
 )
 def test_runs_together_are_the_runs_alone(settings) -> None:
@@ -78,10 +79,11 @@ def test_runs_together_are_the_runs_alone(settings) -> None:
         )
 
 
-def test_features_of_runs_together() -> None:
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_features_of_runs_together(one_hot: bool) -> None:
     graph, nodes, labels = problem()
     features = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
-    settings = NodeSettings(epochs=5)
+    settings = NodeSettings(epochs=5, one_hot=one_hot)
     wide = NodeTrainer(graph, nodes, labels, 3, settings, [1, 2], features=features)
     together = list(wide.epochs())
     alone = NodeTrainer(graph, nodes, labels, 3, settings, 2, features=features)
@@ -103,7 +105,17 @@ def test_training_does_not_touch_the_users_random_numbers() -> None:
     assert torch.rand(3).equal(expected)
 
 
-@pytest.mark.parametrize("settings", [{"dropout": 0.4}, {"bases": 2, "heads": 2}, {"self_connection": "relation"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dropout": 0.4},
+        {"bases": 2, "heads": 2},
+        {"self_connection": "relation"},
+        {"hidden_dropout": 0.5, "counts": "log", "rare": 3},
+        {"model": "gat", "heads": 2, "dropout": 0.0},
+        {"model": "gcn", "rare": 3},
+    ],
+)
 def test_receptive_field_changes_nothing_but_speed(settings) -> None:
     cut, whole = (trainer(epochs=5, receptive_field=value, **settings) for value in (True, False))
     for a, b in zip(records_of(cut), records_of(whole), strict=True):
