@@ -21,7 +21,7 @@ ALLOWED = {
     "ops": {"errors", "graph"},
     "nn": {"errors", "graph", "ops"},
     "tasks": {"errors", "config", "graph", "receptive_field", "ops", "nn", "data"},
-    "experiments": {"errors", "config", "data", "tasks"},
+    "experiments": {"errors", "config", "nn", "data", "tasks"},
     "explain": {"errors", "graph", "nn", "data", "tasks"},
     "bench": {"errors", "graph", "receptive_field", "ops", "nn", "data", "tasks"},
     "cli": {"errors", "config", "data", "tasks", "experiments", "explain", "bench"},

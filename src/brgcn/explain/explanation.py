@@ -88,15 +88,18 @@ def explain(folder: RunFolder, *, run: int = 0, node: str | None = None) -> Expl
         rows = _relation_rows(attention, field.layers[-1], folder)
     chosen = _choose(folder, graph, node)
     alone = field_for(graph, torch.tensor([chosen]), folder.settings)
+    given = input_rows(alone, inputs.features)
     with torch.no_grad():
-        probability = model(alone.layers, input_rows(alone, inputs.features))[alone.rows][0].softmax(-1)
+        probability = model(alone.layers, given)[alone.rows][0].softmax(-1)
     best = int(probability.argmax())
     explained = NodeExplanation(
         name=folder.named_graph.node_names[chosen],
         label=folder.classes[label_of[chosen]] if chosen in label_of else None,
         predicted=folder.classes[best],
         probability=float(probability[best]),
-        relations=_node_relations(model.attention(alone.layers)[-1], alone.layers[-1], int(alone.rows[0]), folder),
+        relations=_node_relations(
+            model.attention(alone.layers, given)[-1], alone.layers[-1], int(alone.rows[0]), folder
+        ),
     )
     title = f"{folder.facts['dataset']} · {folder.settings.model}: attention of the last layer over the labelled nodes"
     return Explanation(title, folder.settings.model, rows, explained)
