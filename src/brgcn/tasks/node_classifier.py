@@ -102,7 +102,6 @@ class NodeClassifier:
         classifier.seed = opened.seeds[run] if run < len(opened.seeds) else 0
         inputs = node_inputs(opened.named_graph, opened.settings)
         classifier.graph_, classifier.features_ = inputs
-        classifier.features_ = None
         classifier.classes_ = np.asarray(opened.classes)
         classifier.model_ = opened.load_model(run, inputs)
         return classifier
