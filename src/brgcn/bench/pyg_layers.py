@@ -18,11 +18,11 @@ from brgcn.bench.contender import PLAIN_LOOP, PYG, RELATIONAL, Contender, epoch_
 from brgcn.bench.task import HIDDEN, Built, EpochTask, LayerTask, tensor_bytes
 from brgcn.errors import BrgcnError
 from brgcn.graph import RelationalGraph
+from brgcn.nn.baselines import NODE, edges_by_relation, relation_names
 
 BASES = 10  # of the variants with bases; as many as our default has
 # Takes the node features (None: one-hot nodes) to those of all nodes of the graph.
 Forward = Callable[[Tensor | None], Tensor]
-_NODE = "node"
 # Tried: the others look at numbers on the host (which relations have edges), and a recording that fails leaves CUDA's
 # random numbers unusable for the rest of the process.
 _RECORDABLE = ("FastRGCNConv", "RGATConv")
@@ -133,15 +133,6 @@ def _on_graph(
     if kind in RELATIONAL:
         conv = make(d_in, d_out, graph.num_relations, **options)
         return conv, lambda x: conv(x, edge_index, edge_type), indices
-    relations = [(_NODE, str(relation), _NODE) for relation in range(graph.num_relations)]
-    typed = make(d_in, d_out, ([_NODE], relations), heads=1, **options)
-    edges_of = _by_relation(edge_index, edge_type, relations)
-    return typed, lambda x: typed({_NODE: x}, edges_of)[_NODE], indices
-
-
-def _by_relation(edge_index: Tensor, edge_type: Tensor, relations: list[Any]) -> dict[Any, Tensor]:
-    """The edges of each relation that has any: as typed layers take them."""
-    order = torch.argsort(edge_type, stable=True)
-    counts = torch.bincount(edge_type, minlength=len(relations)).tolist()
-    parts = edge_index[:, order].split(counts, dim=1)
-    return {relation: part.contiguous() for relation, part in zip(relations, parts, strict=True) if part.size(1)}
+    typed = make(d_in, d_out, ([NODE], relation_names(graph.num_relations)), heads=1, **options)
+    edges_of = edges_by_relation(edge_index, edge_type, graph.num_relations)
+    return typed, lambda x: typed({NODE: x}, edges_of)[NODE], indices

@@ -27,7 +27,7 @@ from brgcn.nn.slots import Seed
 BASELINES = ("han", "gat", "gin", "gcn", "majority")
 # HAN weighs relations by a mean over all target nodes: on a part of the graph it would be another model.
 NEEDS_WHOLE_GRAPH = ("han",)
-_NODE = "node"
+NODE = "node"
 
 
 class Baseline(NodeScorer):
@@ -128,10 +128,9 @@ class PygBaseline(Baseline):
             layer = pyg.GATConv(before, after if last else after // heads, heads, concat=not last, **options)
             layer.lin = nn.Identity() if from_table else layer.lin
         else:
-            relations = [(_NODE, str(relation), _NODE) for relation in range(graph.num_relations)]
-            layer = pyg.HANConv(before, after, ([_NODE], relations), heads=heads, **options)
+            layer = pyg.HANConv(before, after, ([NODE], relation_names(graph.num_relations)), heads=heads, **options)
             if from_table:
-                layer.proj[_NODE] = nn.Identity()
+                layer.proj[NODE] = nn.Identity()
         return layer
 
     def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
@@ -164,7 +163,10 @@ class PygBaseline(Baseline):
         """[num_nodes, ..]; the rows of nodes that are no targets are not what the whole graph would give."""
         out: Tensor
         if self.kind == "han":
-            out = layer({_NODE: h}, graph.derived("edges_by_relation", edges_by_relation))[_NODE]
+            edges = graph.derived(
+                "edges_by_relation", lambda g: edges_by_relation(g.edge_index, g.edge_type, g.num_relations)
+            )
+            out = layer({NODE: h}, edges)[NODE]
         elif self.kind == "gcn":
             out = layer(h, *graph.derived("symmetric_edges", lambda g: _symmetric(g, self.degree)))
         else:
@@ -172,12 +174,18 @@ class PygBaseline(Baseline):
         return out
 
 
-def edges_by_relation(graph: RelationalGraph) -> dict[tuple[str, str, str], Tensor]:
-    """The edges [2, ..] of each relation that has any, as PyG's typed layers take them."""
-    order = torch.argsort(graph.edge_type, stable=True)
-    counts = torch.bincount(graph.edge_type, minlength=graph.num_relations).tolist()
-    parts = graph.edge_index[:, order].split(counts, dim=1)
-    return {(_NODE, str(r), _NODE): part.contiguous() for r, part in enumerate(parts) if part.size(1)}
+def relation_names(num_relations: int) -> list[tuple[str, str, str]]:
+    """What PyG's typed layers call relations between nodes of one type."""
+    return [(NODE, str(relation), NODE) for relation in range(num_relations)]
+
+
+def edges_by_relation(edge_index: Tensor, edge_type: Tensor, num_relations: int) -> dict[tuple[str, str, str], Tensor]:
+    """The edges [2, ..] of each relation that has any, as those layers take them."""
+    order = torch.argsort(edge_type, stable=True)
+    counts = torch.bincount(edge_type, minlength=num_relations).tolist()
+    parts = edge_index[:, order].split(counts, dim=1)
+    named = zip(relation_names(num_relations), parts, strict=True)
+    return {name: part.contiguous() for name, part in named if part.size(1)}
 
 
 def _symmetric(graph: RelationalGraph, degree: Tensor) -> tuple[Tensor, Tensor]:
