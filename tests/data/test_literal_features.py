@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from brgcn.data import load_dataset
-from brgcn.data.literal_features import TEXT_WIDTH, LiteralEncoder, NumberColumns, number_of, text_code
+from brgcn.data.literal_features import TEXT_WIDTH, LiteralEncoder, NumberColumns, number_of, text_codes
 from brgcn.data.named_graph import NamedGraph
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -91,9 +91,11 @@ def test_values_beyond_the_knots_and_single_values() -> None:
 
 
 def test_text_codes_have_at_most_length_one() -> None:
-    assert text_code("", 0).norm() <= 1
-    assert text_code("a" * 1000, 3).norm() == pytest.approx(1)
-    assert not text_code("alice", 0).equal(text_code("alice", 1))
+    codes = text_codes(["", "a" * 1000, "alice", "", "alice"], 0)
+    assert codes.shape == (5, TEXT_WIDTH)
+    assert codes.norm(dim=1).tolist() == [0, *[pytest.approx(1)] * 2, 0, pytest.approx(1)]
+    assert codes[2].equal(codes[4])
+    assert not codes[2].equal(text_codes(["alice"], 1)[0])
 
 
 def test_a_graph_without_literals_has_no_columns(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -93,7 +93,7 @@ class LiteralEncoder:
                 code = column.encode(torch.tensor([n for n in read if n is not None], dtype=torch.double))
                 _add_mean(features[:, start : start + column.width], nodes[known], code)
             elif relation in self.texts:
-                _add_mean(features[:, begin:], nodes, torch.stack([text_code(value, relation) for value in values]))
+                _add_mean(features[:, begin:], nodes, text_codes(values, relation))
         return features
 
 
@@ -113,15 +113,29 @@ def number_of(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def text_code(text: str, relation: int) -> Tensor:
-    """[TEXT_WIDTH] groups of three letters, each hashed with the relation to a place and a sign; of length one."""
-    padded = f" {text[:LONGEST].lower()} "
-    code = torch.zeros(TEXT_WIDTH)
-    for start in range(len(padded) - 2):
-        word = zlib.crc32(f"{relation}:{padded[start : start + 3]}".encode())
-        code[word % TEXT_WIDTH] += 1.0 if word & 0x8000_0000 else -1.0
-    length: Tensor = code.norm().clamp(min=1.0)
-    return code / length
+def text_codes(texts: Sequence[str], relation: int) -> Tensor:
+    """[n, TEXT_WIDTH] groups of three letters, each hashed with the relation to a place and a sign; of length one."""
+    row_of: dict[str, int] = {}
+    hashed: dict[str, tuple[int, float]] = {}
+    rows: list[list[float]] = []
+    for text in texts:
+        if text in row_of:
+            continue
+        row_of[text] = len(rows)
+        row = [0.0] * TEXT_WIDTH
+        padded = f" {text[:LONGEST].lower()} "
+        for start in range(len(padded) - 2):
+            group = padded[start : start + 3]
+            if group not in hashed:
+                word = zlib.crc32(f"{relation}:{group}".encode("utf-8", "surrogatepass"))
+                hashed[group] = (word % TEXT_WIDTH, 1.0 if word & 0x8000_0000 else -1.0)
+            place, sign = hashed[group]
+            row[place] += sign
+        rows.append(row)
+    codes = torch.tensor(rows).view(-1, TEXT_WIDTH)
+    length: Tensor = codes.norm(dim=1, keepdim=True)
+    codes = codes / length.clamp(min=1.0)
+    return codes[torch.tensor([row_of[text] for text in texts], dtype=torch.long)]
 
 
 def _values_by_relation(named: NamedGraph) -> Iterator[tuple[int, Tensor, list[str]]]:
