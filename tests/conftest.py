@@ -35,6 +35,16 @@ def find_shared_data() -> Path | None:
     return None
 
 
+# Tests about what the fused operators compute; compiling them anew for every width takes others too long.
+FUSED = ("ops", "bench", "test_training.py", "test_brgcn_conv.py", "test_featureless_conv.py", "test_readme.py")
+
+
+@pytest.fixture(autouse=True)
+def _backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not set(FUSED) & set(request.path.parts):
+        monkeypatch.setenv("BRGCN_BACKEND", "torch")
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """The folder with the real data sets, where it is there."""

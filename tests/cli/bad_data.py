@@ -252,9 +252,9 @@ SETTINGS = [
     Kind("unknown model", lambda b: b.train("--model", "brgnc"), ("--model", "brgcn-node", "'brgnc'")),
     Kind("unknown preset", lambda b: b.train("--preset", "papers"), ("unknown preset 'papers'", "paper")),
     Kind(
-        "the paper has no R-GCN",
-        lambda b: ["train", "aifb", "--model", "rgcn", "--preset", "paper"],
-        ("no settings for rgcn on aifb", "--preset default"),
+        "the paper has no settings for GAT",
+        lambda b: ["train", "aifb", "--model", "gat", "--preset", "paper"],
+        ("no settings for gat on aifb", "--preset default"),
     ),
     Kind(
         "the paper has no such data",
