@@ -36,7 +36,7 @@ def find_shared_data() -> Path | None:
 
 
 # Tests about what the fused operators compute; compiling them anew for every width takes others too long.
-FUSED = ("ops", "bench", "test_training.py", "test_brgcn_conv.py", "test_featureless_conv.py", "test_readme.py")
+FUSED = ("ops", "bench", "test_training.py", "test_readme.py")
 
 
 @pytest.fixture(autouse=True)
