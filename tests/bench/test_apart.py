@@ -6,15 +6,13 @@ import pytest
 import torch
 from small_subjects import small_graph
 
-from brgcn.bench.apart import possible, row_of
+from brgcn.bench.apart import row_of
 from brgcn.bench.contender import Contender
 from brgcn.bench.ours import ours
 from brgcn.bench.rows import Bench, Row, epoch_row
 from brgcn.bench.task import EpochTask
 from brgcn.bench.timing import QUICK
 from brgcn.errors import SettingsError
-
-pytestmark = pytest.mark.skipif(not possible(), reason="the platform has no fork server")
 
 
 def process_row(contender: Contender, bench: Bench) -> Row:

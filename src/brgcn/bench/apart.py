@@ -1,6 +1,5 @@
-"""A row in a process of its own, so that nothing counts which earlier rows have left in memory and in the C library.
-
-On the CPU the order of rows matters otherwise: our own epochs were measured 1.6 times slower after those of others.
+"""A row in a process of its own, so that nothing counts which earlier rows have left in memory and in the C library:
+"plain loop" rows need a C library as it comes, and how it keeps memory cannot be taken back within a process.
 """
 
 from __future__ import annotations
@@ -20,17 +19,12 @@ _START = 120.0  # seconds to start, compile and rehearse
 _PRELOADED = ["torch_geometric.nn", "brgcn.bench.run"]
 
 
-def possible() -> bool:
-    return "forkserver" in multiprocessing.get_all_start_methods()
-
-
 def row_of(make: Callable[..., Row], contender: Contender, *args: Any, bench: Bench) -> Row:
     """make(contender, *args, bench), in a process of its own where ``bench`` says so; ``make`` is a function of a
     module."""
     if not bench.apart:
         return make(contender, *args, bench)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
+    context = _context()
     here, there = context.Pipe()
     process = context.Process(
         target=_work, args=(there, make, contender, args, bench._replace(tell=_silent, apart=False))
@@ -44,6 +38,14 @@ def row_of(make: Callable[..., Row], contender: Contender, *args: Any, bench: Be
     finally:
         process.terminate()  # one that is still there: what was to be measured does not matter any more
         process.join()
+
+
+def _context() -> Any:
+    if "forkserver" not in multiprocessing.get_all_start_methods():  # as on Windows: every process imports anew
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    return context
 
 
 def _listen(here: Connection, bench: Bench) -> Row:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from brgcn.bench.apart import possible, row_of
+from brgcn.bench.apart import row_of
 from brgcn.bench.bars import bars
 from brgcn.bench.contender import Contender, recorded
 from brgcn.bench.growth import QUICK_SIZES, SIZES, growth_rows
@@ -60,7 +60,7 @@ def bench(
     made_with = environment(device)
     tell("copy rate of the machine")
     rate = copy_rate(device, 1 << 24 if quick else None)
-    apart = device.type == "cpu" and not quick and possible()
+    apart = device.type == "cpu" and not quick
     common = Bench(device, budget or (QUICK if quick else Budget()), rate, tell, apart)
     result: dict[str, Any] = {
         "command": command or made_with["command"],

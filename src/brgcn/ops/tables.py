@@ -115,7 +115,6 @@ class Layout(NamedTuple):
     pairs: Grouping  # edges of each pair
     edge_pair: Tensor  # [E]
     nodes: Grouping  # pairs of each target node
-    pair_node: Tensor  # [P]
     edge_id: Tensor  # [E] identity of each edge, for dropout; empty where it is its place
 
 
@@ -148,7 +147,6 @@ def _layout(graph: RelationalGraph) -> Layout:
         pairs=grouping(graph.pair_ptr, none),
         edge_pair=narrow(graph.edge_pair, graph.num_pairs),
         nodes=grouping(graph.node_ptr, none),
-        pair_node=narrow(graph.pair_node, graph.num_nodes),
         edge_id=edge_id,
     )
 

@@ -86,6 +86,21 @@ def _attention(x, query, key, stride, count, first, last, channels, w, scale, no
         place += count
 
 
+@compiled
+def _row_of(query, x, member, stride, count, channels, w, scale, nothing, one, psi):
+    """Where psi holds the attention of a query to the node's ``count`` members, the first of which is at ``member``. It
+    is computed for a block of queries when the first of them comes."""
+    if count == 1:
+        psi[0] = one
+        return 0
+    block = max(1, BLOCK // count)
+    place = query % block
+    if place == 0:
+        last = min(query + block, count)
+        _attention(x, member, member + channels, stride, count, query, last, channels, w, scale, nothing, one, psi)
+    return place * count
+
+
 @parallel_compiled
 def _forward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, out):
     nothing, one = numbers(x)
@@ -104,17 +119,8 @@ def _forward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, out
                         if relu:
                             alone = relu_of(alone)
                     store(out, here + part, alone)
-                block = max(1, BLOCK // max(count, 1))  # queries whose attention is computed together
                 for query in range(count):
-                    row = query % block * count
-                    if count == 1:
-                        psi[0] = 1
-                    elif row == 0:
-                        last = min(query + block, count)
-                        _attention(
-                            x, member, member + channels, stride, count, query, last, channels, w, scale, nothing, one,
-                            psi,
-                        )  # fmt: skip
+                    row = _row_of(query, x, member, stride, count, channels, w, scale, nothing, one, psi)
                     for part in range(0, channels, len(w)):
                         total = zero(x, w)
                         if len(root):
@@ -149,18 +155,9 @@ def _backward(bounds, ptr, x, root, lanes, channels, w, largest, relu, scale, gr
                 for key in range(count):
                     for part in range(0, 3 * channels, len(w)):
                         store(grad_x, member + key * stride + part, zero(x, w))
-                block = max(1, BLOCK // max(count, 1))
                 for query in range(count):
                     q = member + query * stride
-                    row = query % block * count
-                    if count == 1:
-                        psi[0] = 1
-                    elif row == 0:
-                        last = min(query + block, count)
-                        _attention(
-                            x, member, member + channels, stride, count, query, last, channels, w, scale, nothing, one,
-                            psi,
-                        )  # fmt: skip
+                    row = _row_of(query, x, member, stride, count, channels, w, scale, nothing, one, psi)
                     for part in range(0, channels, len(w)):
                         given = load(grad, here + part, w)
                         if relu:
