@@ -78,7 +78,7 @@ def test_given_features_and_one_layer(kind: str, graph: RelationalGraph) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropout_follows_its_seed(kind: str, graph: RelationalGraph) -> None:
-    model = build(kind, graph, dropout=0.5).train()
+    model = build(kind, graph, dropout=0.5, hidden_dropout=0.5).train()
     outputs = [model((graph, graph), seed=seed) for seed in (1, 1, torch.tensor([[2, 3]]))]
     assert outputs[0].equal(outputs[1])
     assert not outputs[0].equal(outputs[2])
@@ -98,10 +98,23 @@ def test_the_majority_class_is_what_a_bias_learns(graph: RelationalGraph) -> Non
     assert model((graph, graph)).argmax(-1).tolist() == [2] * NODES
 
 
-def test_one_at_a_time(graph: RelationalGraph) -> None:
-    models = [build("gat", graph), build("gat", graph)]
-    assert PygBaseline.together(models[:1]) is models[0].apart(0)
-    with pytest.raises(SettingsError, match="one at a time"):
-        PygBaseline.together(models)
+@pytest.mark.parametrize("kind", KINDS)
+def test_side_by_side_each_is_what_it_is_alone(kind: str, graph: RelationalGraph) -> None:
+    models = [build(kind, graph) for _ in range(3)]
+    for number, model in enumerate(models):
+        for parameter in model.parameters():
+            parameter.data += 0.1 * number
+    together = PygBaseline.together(models)
+    scores = together((graph, graph))
+    assert scores.shape == (NODES, 3, CLASSES)
+    assert together.replicas == 3
+    for number, model in enumerate(models):
+        assert scores[:, number].equal(model((graph, graph)))
+        assert together.apart(number) is model
+
+
+def test_alone_and_grown(graph: RelationalGraph) -> None:
+    model = build("gat", graph)
+    assert PygBaseline.together([model]) is model.apart(0)
     with pytest.raises(SettingsError, match="only the nodes"):
-        models[0].rebuilt_for(graph, graph)
+        model.rebuilt_for(graph, graph)

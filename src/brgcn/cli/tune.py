@@ -30,6 +30,9 @@ def tune(
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the training labels.")] = 5,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often they are drawn.")] = 2,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of folds and initial weights.")] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Not searched but fixed; may be repeated.")
+    ] = None,
     device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The search; else tune/MODEL-DATASETS.", show_default=False)
@@ -46,7 +49,10 @@ def tune(
 ) -> None:
     """Search for settings by cross-validation on the training labels; test labels are never read.
 
-    Go on with a search by the same command. Trials can run on another machine, which needs no Optuna: --ask, there
+    Go on with a search by the same command. A data set with a valid split is judged on that instead of folds. The best
+    settings are left in DIR/best.yaml, for `brgcn train --config`.
+
+    Trials can run on another machine, which needs no Optuna: --ask, there
     `python -m brgcn.experiments.trials asked.json --out done.json`, and --tell.
 
     \b
@@ -55,12 +61,14 @@ def tune(
       brgcn tune aifb mutag --model rgcn --ask 50
       brgcn tune aifb mutag --model rgcn --tell done.json
     """
+    from brgcn.config import parse_assignments
     from brgcn.experiments.tuning import Search
     from brgcn.tasks.run_files import write_json
 
     out = out or Path("tune") / f"{model}-{'-'.join(Path(name).name for name in datasets)}"
     plan = {"folds": folds, "repeats": repeats, "seed": seed}
-    search = Search.open(out, model=model, datasets=datasets, folds=plan, epochs=epochs)
+    fixed = parse_assignments(settings or [])
+    search = Search.open(out, model=model, datasets=datasets, folds=plan, epochs=epochs, fixed=fixed)
     if tell is not None:
         search.tell(_told(tell, search.facts))
     elif ask:
@@ -73,7 +81,7 @@ def tune(
         print_json({**search.facts, "trials": search.ranked()})
         return
     stdout().print(search_table(search.ranked()[:10], search.facts))
-    say(f"{len(search.trials)} trials in {out}")
+    say(f"{len(search.trials)} trials in {out}; train with the best: brgcn train --config {out / 'best.yaml'}")
 
 
 def _run(search: Any, wanted: int, device: str, data_dir: Path | None) -> None:

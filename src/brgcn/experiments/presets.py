@@ -1,7 +1,7 @@
 """Named settings.
 
-``default`` is ``NodeSettings()``, unless cross-validation on a data set's own training labels chose otherwise and left
-a file here. ``paper`` is the paper's appendix, a file per model and data set.
+``default`` is ``NodeSettings()``, unless a search (``brgcn tune``) on labels of the data set chose otherwise for the
+model and left a file here. ``paper`` is the paper's appendix, a file per model and data set.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def node_settings(model: str, dataset: str, preset: str = "default") -> NodeSett
         raise SettingsError(f"unknown preset {preset!r}", remedy=f"Known: {', '.join(PRESETS)}.")
     folder = resources.files("brgcn.experiments") / "settings" / "nodes"
     if preset == "default":
-        file = folder / f"{dataset}.default.yaml"
+        file = folder / model / f"{dataset}.default.yaml"
         return _put_in(settings, file) if file.is_file() else settings
     file = folder / model / f"{_SETTINGS_OF.get(dataset, dataset)}.{preset}.yaml"
     if file.is_file():
         return _put_in(settings, file)
-    known = sorted(f.name.split(".")[0] for f in (folder / model).iterdir()) if (folder / model).is_dir() else []
+    files = [entry.name for entry in (folder / model).iterdir()] if (folder / model).is_dir() else []
+    known = sorted(name.split(".")[0] for name in files if name.endswith(f".{preset}.yaml"))
     have = f"It has them for {model} on {', '.join(known)}." if known else f"It has none for {model}."
     message = f"the paper gives no settings for {model} on {dataset}"
     raise SettingsError(message, remedy=f"{have} Use --preset default instead.")

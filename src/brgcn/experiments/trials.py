@@ -3,7 +3,7 @@
     python -m brgcn.experiments.trials ASKED.json --out DONE.json
 
 runs the trials that ``brgcn tune --ask`` wrote; ``brgcn tune --tell DONE.json`` takes the results. Test labels are
-never read. Every trial sees the same folds.
+never read. Every trial sees the same folds; a data set with a ``valid`` split is judged on that.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
 from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.trainer import NodeTrainer
 
 SMOOTH = 5  # epochs over which a curve is averaged before its best is taken
 
@@ -60,24 +61,45 @@ class Trials:
         }
 
     def _curve(self, data: Dataset, settings: NodeSettings) -> Tensor:
-        """[epochs] mean accuracy on the folds that were left out."""
-        train = data.splits["train"]
+        """[epochs] mean accuracy on labels that are left out."""
         key = (data.name, settings.literals, settings.inverse)
         if key not in self._inputs:
             self._inputs[key] = node_inputs(data.named_graph, settings).to(self.device)
-        inputs = self._inputs[key]
         with threads(torch.get_num_threads()):
-            curves = cross_validate(
-                inputs.graph,
-                train.nodes,
-                train.labels,
-                data.num_classes,
-                settings,
-                features=inputs.features,
-                device=self.device,
-                **self.folds._asdict(),
-            )
+            if "valid" in data.splits:
+                return self._on_valid(data, self._inputs[key], settings)
+            return self._on_folds(data, self._inputs[key], settings)
+
+    def _on_folds(self, data: Dataset, inputs: NodeInputs, settings: NodeSettings) -> Tensor:
+        train = data.splits["train"]
+        curves = cross_validate(
+            inputs.graph,
+            train.nodes,
+            train.labels,
+            data.num_classes,
+            settings,
+            features=inputs.features,
+            device=self.device,
+            **self.folds._asdict(),
+        )
         return torch.tensor(curves["accuracy"], dtype=torch.double).mean(0)
+
+    def _on_valid(self, data: Dataset, inputs: NodeInputs, settings: NodeSettings) -> Tensor:
+        """A data set that brings labels for this purpose is trained once, and judged on them."""
+        train, valid = data.splits["train"], data.splits["valid"]
+        trainer = NodeTrainer(
+            inputs.graph,
+            torch.cat([train.nodes, valid.nodes]),
+            torch.cat([train.labels, valid.labels]),
+            data.num_classes,
+            settings,
+            self.folds.seed,
+            device=self.device,
+            features=inputs.features,
+            watched=(torch.arange(len(train) + len(valid)) >= len(train)).unsqueeze(1),
+        )
+        measured = [record["watch_accuracy"] for records in trainer.epochs() for _, record in records]
+        return torch.tensor(measured, dtype=torch.double)
 
 
 def best_epoch(curves: Mapping[str, Tensor]) -> tuple[float, int, dict[str, float]]:

@@ -10,7 +10,7 @@ row per node, and stands here in its place.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from brgcn.errors import BrgcnError, SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.frame import glorot
-from brgcn.nn.node_model import InputMap
+from brgcn.nn.node_model import InputMap, normalised
 from brgcn.nn.scorer import NodeScorer
 from brgcn.nn.slots import Seed
 
@@ -31,21 +31,52 @@ NODE = "node"
 
 
 class Baseline(NodeScorer):
-    """What the baselines share. They are trained one at a time."""
-
-    recordable = False
+    """What the baselines share."""
 
     @staticmethod
     def together(models: Sequence[NodeScorer]) -> NodeScorer:
-        if len(models) > 1:
-            raise SettingsError("baselines are trained one at a time", remedy="Use --together 1.")
-        return models[0]
+        return models[0] if len(models) == 1 else SideBySide(models)
 
     def apart(self, replica: int) -> Baseline:
         return self
 
     def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NoReturn:
         raise SettingsError("a baseline knows only the nodes that it was trained with")
+
+
+class SideBySide(Baseline):
+    """Several baselines that are trained together: each computes by itself, on CUDA all at the same time. They draw
+    their dropout one after another from the same random numbers, so it depends on how many they are."""
+
+    draws = True
+
+    def __init__(self, models: Sequence[NodeScorer]) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(models)
+        self.replicas, self.num_layers = len(models), models[0].num_layers
+        self._streams: list[torch.cuda.Stream] = []
+
+    def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
+        if graphs[0].device.type != "cuda":
+            return torch.stack([model(graphs, x, seed=seed) for model in self.models], dim=1)
+        here = torch.cuda.current_stream()
+        self._streams = self._streams or [torch.cuda.Stream() for _ in self.models]
+        for model in self.models:
+            if isinstance(model, PygBaseline):
+                model.prepare(graphs)  # what all of them read
+        scores = []
+        for model, stream in zip(self.models, self._streams, strict=True):
+            stream.wait_stream(here)
+            with torch.cuda.stream(stream):
+                scores.append(model(graphs, x, seed=seed))
+        for stream in self._streams:
+            here.wait_stream(stream)
+        return torch.stack(scores, dim=1)
+
+    def apart(self, replica: int) -> Baseline:
+        model = self.models[replica]
+        assert isinstance(model, Baseline)
+        return model
 
 
 class MajorityClass(Baseline):
@@ -62,13 +93,15 @@ class MajorityClass(Baseline):
 
 class PygBaseline(Baseline):
     """``num_layers`` layers of ``kind``; HAN's are followed by a linear map to the classes, since a layer of HAN ends
-    with a ReLU. Dropout is that of the attention, in GIN and GCN that of the hidden features.
+    with a ReLU. ``dropout`` is that of the attention, which GIN and GCN do not have.
 
     Args:
         graph: the whole graph, inverse relations included.
         rare: nodes with fewer edges share a row, as if they were one.
         one_hot: beside features; what these are mapped to is added to the result of the first layer.
     """
+
+    draws = True
 
     def __init__(
         self,
@@ -81,12 +114,15 @@ class PygBaseline(Baseline):
         heads: int = 1,
         negative_slope: float = 0.2,
         dropout: float = 0.0,
+        hidden_dropout: float = 0.0,
+        normalise: bool = False,
         rare: int = 0,
         num_features: int | None = None,
         one_hot: bool = False,
     ) -> None:
         super().__init__()
-        self.kind, self.num_layers, self.dropout = kind, num_layers, dropout
+        self.kind, self.num_layers = kind, num_layers
+        self.hidden_dropout, self.normalise = hidden_dropout, normalise
         many_headed = kind in ("gat", "han")
         width = hidden * heads if many_headed else hidden
         self.one_hot = one_hot or num_features is None
@@ -125,7 +161,8 @@ class PygBaseline(Baseline):
             layer.lin = nn.Identity() if from_table else layer.lin
         elif self.kind == "gat":
             last = _is_last(number, self)
-            layer = pyg.GATConv(before, after if last else after // heads, heads, concat=not last, **options)
+            width = after if last else after // heads
+            layer = pyg.GATConv(before, width, heads, concat=not last, add_self_loops=False, **options)
             layer.lin = nn.Identity() if from_table else layer.lin
         else:
             layer = pyg.HANConv(before, after, ([NODE], relation_names(graph.num_relations)), heads=heads, **options)
@@ -136,12 +173,13 @@ class PygBaseline(Baseline):
     def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
         if len(graphs) != self.num_layers:
             raise SettingsError(f"the model has {self.num_layers} layers, but {len(graphs)} graphs were given")
-        with _dropout_of(seed if self.training and self.dropout else None):
+        with _dropout_of(seed if self.training else None):
             h, given = self._input(graphs[0], x)
             for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
                 if number:
                     h = F.elu(h) if self.kind == "gat" else F.relu(h)
-                    h = F.dropout(h, self.dropout, self.training and self.kind in ("gin", "gcn"))
+                    h = normalised(h) if self.normalise else h
+                    h = F.dropout(h, self.hidden_dropout, self.training)
                 h = self._convolve(layer, h, graph)[: graph.num_targets]
                 if number == 0 and given is not None:
                     h = h + given[: graph.num_targets]
@@ -163,15 +201,24 @@ class PygBaseline(Baseline):
         """[num_nodes, ..]; the rows of nodes that are no targets are not what the whole graph would give."""
         out: Tensor
         if self.kind == "han":
-            edges = graph.derived(
-                "edges_by_relation", lambda g: edges_by_relation(g.edge_index, g.edge_type, g.num_relations)
-            )
-            out = layer({NODE: h}, edges)[NODE]
-        elif self.kind == "gcn":
-            out = layer(h, *graph.derived("symmetric_edges", lambda g: _symmetric(g, self.degree)))
+            out = layer({NODE: h}, self._edges(graph))[NODE]
         else:
-            out = layer(h, graph.edge_index)
+            out = layer(h, *self._edges(graph))
         return out
+
+    def prepare(self, graphs: Sequence[RelationalGraph]) -> None:
+        for graph in graphs:
+            self._edges(graph)
+
+    def _edges(self, graph: RelationalGraph) -> Any:
+        """As PyG's layer takes them, kept with the graph: to make them anew, the host would have to look at numbers."""
+        make: dict[str, Callable[[RelationalGraph], Any]] = {
+            "han": lambda g: edges_by_relation(g.edge_index, g.edge_type, g.num_relations),
+            "gcn": lambda g: _symmetric(g, self.degree),
+            "gat": lambda g: (_with_loops(g),),
+            "gin": lambda g: (g.edge_index,),
+        }
+        return graph.derived(f"edges of {self.kind}", make[self.kind])
 
 
 def relation_names(num_relations: int) -> list[tuple[str, str, str]]:

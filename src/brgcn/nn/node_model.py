@@ -21,6 +21,11 @@ from brgcn.ops import combine_seed, dropout_scale, lane_seeds
 _HIDDEN = 1  # tells the dropout of hidden features from that of edges
 
 
+def normalised(h: Tensor) -> Tensor:
+    """Each row of the last axis with mean 0 and variance 1: of a node alone, so a cut graph changes nothing."""
+    return torch.nn.functional.layer_norm(h, h.shape[-1:])
+
+
 class InputMap(nn.Linear):
     """Features are mapped to the hidden width; ``together``, by a map for each replica [replicas, hidden, features]."""
 
@@ -53,6 +58,7 @@ class NodeModel(NodeScorer):
     Args:
         graph: the whole graph, inverse relations included.
         hidden_dropout: of the features that enter a layer, in training.
+        normalise: what one layer gives to the next.
         rare: sources that bring fewer edges than that to a relation share a row of the featureless layer.
         input_self_connection: of the featureless layer, where a self-connection can only memorise node ids.
     """
@@ -76,6 +82,7 @@ class NodeModel(NodeScorer):
         negative_slope: float = 0.2,
         dropout: float = 0.0,
         hidden_dropout: float = 0.0,
+        normalise: bool = False,
         rare: int = 0,
         num_features: int | None = None,
         one_hot: bool = False,
@@ -87,7 +94,7 @@ class NodeModel(NodeScorer):
         self.replicas, self.heads = 1, heads
         if not 0 <= hidden_dropout < 1:
             raise SettingsError(f"hidden_dropout must lie in [0, 1), not {hidden_dropout}")
-        self.hidden_dropout = hidden_dropout
+        self.hidden_dropout, self.normalise = hidden_dropout, normalise
         self.one_hot = one_hot or num_features is None
         after_first = (num_classes if num_layers == 1 else hidden * heads) if self.one_hot else hidden
         self.input = InputMap(num_features, after_first) if num_features is not None else None
@@ -151,6 +158,7 @@ class NodeModel(NodeScorer):
             inputs: tuple[Any, ...] = (graph,)
             if not isinstance(layer, FeaturelessConv):
                 assert h is not None
+                h = normalised(h) if self.normalise and number else h
                 inputs = (self._dropped(h, graph, own_seed), graph)
             out = layer(*inputs, seed=own_seed, return_attention_weights=collected is not None)
             if collected is not None:
@@ -205,7 +213,7 @@ class NodeModel(NodeScorer):
         model = NodeModel.__new__(NodeModel)
         nn.Module.__init__(model)
         model.num_layers, model.one_hot, model.heads = self.num_layers, self.one_hot, self.heads
-        model.hidden_dropout = self.hidden_dropout
+        model.hidden_dropout, model.normalise = self.hidden_dropout, self.normalise
         model.input, model.replicas = input_map, replicas
         model.layers = nn.ModuleList(layers)
         return model.train(self.training)

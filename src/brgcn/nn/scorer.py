@@ -17,7 +17,7 @@ class NodeScorer(nn.Module):
 
     num_layers: int
     replicas: int = 1  # models that are computed together
-    recordable: bool = True  # as a CUDA graph: the host looks at no number
+    draws: bool = False  # dropout from torch's own random numbers, not from those that ``seed`` counts off
 
     @abstractmethod
     def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:

@@ -20,8 +20,8 @@ MOST, MOST_OF_A_FRACTION = 10**9, 1e30
 class NodeSettings:
     """Chosen by cross-validation on the training labels of AIFB and MUTAG (docs/protocol.md says how).
 
-    Of the baselines, all know layers, hidden, inverse, dropout and how to train; GAT and HAN also heads and
-    negative_slope. The rest is for our models.
+    Of the baselines, all know layers, hidden, inverse, literals, rare, one_hot, hidden_dropout, normalise and how to
+    train; GAT and HAN also heads, dropout and negative_slope. The rest is for our models.
     """
 
     model: str = setting("brgcn", f"one of {', '.join(MODEL_NAMES)}")
@@ -43,6 +43,7 @@ class NodeSettings:
     negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
     dropout: float = setting(0.0, "share of edges whose attention is dropped in training")
     hidden_dropout: float = setting(0.0, "share of the features between layers that are dropped in training")
+    normalise: bool = setting(False, "bring the features between layers to mean 0 and variance 1, each node by itself")
     learning_rate: float = setting(0.01, "of Adam")
     l2: float = setting(0.005, "weight decay of Adam, for what is summed up: values, root, bases, input")
     attention_l2: float = setting(

@@ -17,9 +17,9 @@ class Step:
     than Python needs to ask for it. The first steps are computed as they come; they count like all others.
     """
 
-    def __init__(self, compute: Callable[[], Tensor], device: torch.device, record: bool = True) -> None:
+    def __init__(self, compute: Callable[[], Tensor], device: torch.device) -> None:
         self._compute = compute
-        self._eager_steps = EAGER_STEPS if device.type == "cuda" and record else None
+        self._eager_steps = EAGER_STEPS if device.type == "cuda" else None
         self._recorded: torch.cuda.CUDAGraph | None = None
         self._result: Tensor | None = None
 

@@ -18,8 +18,8 @@ MOST = {"cpu": 10, "cuda": 32}
 def runs_together(graph: RelationalGraph, settings: NodeSettings, runs: int, device: torch.device | str) -> int:
     """As many of ``runs`` as pay and fit into memory, in groups of equal size."""
     device = torch.device(device)
-    if settings.model in BASELINES:
-        return 1
+    if settings.model in BASELINES and device.type == "cpu":
+        return 1  # side by side they save nothing there
     fit = int(SHARE * _free_memory(device) // bytes_of_run(graph, settings))
     largest = max(1, min(runs, MOST[device.type], fit))
     groups = -(-runs // largest)
@@ -29,6 +29,9 @@ def runs_together(graph: RelationalGraph, settings: NodeSettings, runs: int, dev
 def bytes_of_run(graph: RelationalGraph, settings: NodeSettings) -> int:
     """A generous estimate: parameters with their gradient and two moments, and what a layer keeps for the way back."""
     width = settings.hidden * settings.heads
+    if settings.model in BASELINES:  # a message for each edge; HAN keeps a summary of each node for each relation
+        kept = graph.num_edges + (graph.num_relations * graph.num_nodes if settings.model == "han" else 0)
+        return 4 * width * (4 * graph.num_nodes + 6 * settings.layers * kept)
     rows = graph.num_nodes * settings.bases if settings.bases else 3 * graph.num_pairs
     parameters = (rows + graph.num_nodes) * width + 2 * graph.num_pairs * settings.heads
     activations = settings.layers * (4 * 3 * width * graph.num_pairs + 4 * settings.heads * graph.num_edges)

@@ -8,6 +8,7 @@ number, so runs continued from a saved state go on exactly as if they had never 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -132,9 +133,10 @@ class NodeTrainer:
         if self.watch and self.watched.any():
             self.parts["watch"] = self._part(self.watched)
         self.steps_done = self.progress.epoch
-        self._step = Step(self._compute, self.device, record=self.model.recordable)
+        self._step = Step(self._compute, self.device)
         self._dropout_seeds = self._seeds_from(0)  # [SEED_BLOCK, layers, lanes], always the same memory
         self._place_of_epoch = torch.zeros(1, dtype=torch.long, device=self.device)  # among them
+        self._drawn_seeds: list[int] = []  # the same as numbers, one for each epoch, for models that draw from torch
         if self.progress.epoch:
             self._prepare_seeds()
 
@@ -208,13 +210,27 @@ class NodeTrainer:
         """One epoch -> [runs, measures] on the device."""
         if self.steps_done % SEED_BLOCK == 0:
             self._prepare_seeds()
-        self.steps_done += 1
-        return self._step()
+        with self._random_numbers(self.steps_done % SEED_BLOCK):
+            self.steps_done += 1
+            return self._step()
+
+    @contextlib.contextmanager
+    def _random_numbers(self, place: int) -> Iterator[None]:
+        """Where the model draws its dropout from torch, that begins at the seed of the epoch, recorded or not; whoever
+        uses torch's random numbers outside sees nothing of it."""
+        if not self.model.draws:
+            yield
+            return
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            torch.manual_seed(self._drawn_seeds[place])
+            yield
 
     def _prepare_seeds(self) -> None:
         """The seeds of the next epochs: many at once, since computing one takes as many launches as all."""
         self._dropout_seeds.copy_(self._seeds_from(self.steps_done - self.steps_done % SEED_BLOCK))
         self._place_of_epoch.fill_(self.steps_done % SEED_BLOCK)
+        if self.model.draws:
+            self._drawn_seeds = self._dropout_seeds[:, 0, 0].tolist()
 
     def _seeds_from(self, epoch: int) -> Tensor:
         epochs = torch.arange(epoch, epoch + SEED_BLOCK, device=self.device)
@@ -225,7 +241,7 @@ class NodeTrainer:
         """One epoch -> [runs, measures]; no number is looked at, so that a device need not wait."""
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        seed = self._dropout_seeds.index_select(0, self._place_of_epoch)[0]
+        seed = None if self.model.draws else self._dropout_seeds.index_select(0, self._place_of_epoch)[0]
         scores = self._scores(self.parts["train"], seed)
         losses, accuracies = _measure(scores, self.parts["train"])
         losses.sum().backward()
