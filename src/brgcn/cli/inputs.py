@@ -36,6 +36,14 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
+Features = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="A table of numbers that nodes come with (node, then columns; or .npz); one for each type of node.",
+        show_default=False,
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -54,6 +62,7 @@ def read_dataset(
     drop_relation: list[str] | None,
     columns: str | None,
     data_dir: Path | None,
+    features: list[Path] | None = None,
 ) -> Dataset:
     from brgcn.data import load_dataset
 
@@ -65,6 +74,7 @@ def read_dataset(
         label_column=label_column,
         drop_relations=tuple(drop_relation or ()),
         columns=parse_columns(columns),
+        features=features or (),
         data_dir=data_dir,
         progress=True,
     )

@@ -17,6 +17,7 @@ from brgcn.cli.inputs import (
     Columns,
     DataDir,
     DropRelation,
+    Features,
     LabelColumn,
     Labels,
     NodeColumn,
@@ -86,6 +87,7 @@ def train(
     label_column: LabelColumn = None,
     drop_relation: DropRelation = None,
     columns: Columns = None,
+    features: Features = None,
     data_dir: DataDir = None,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
@@ -105,6 +107,7 @@ def train(
     Examples:
       brgcn train mutag --runs 10
       brgcn train graph.nt.gz --labels train.tsv --test-labels test.tsv
+      brgcn train graph.nt.gz --labels train.tsv --features persons.tsv --features papers.tsv
       brgcn train --resume runs/mutag-brgcn-20260101-120000
     """
     from brgcn.config import parse_assignments, read_yaml, to_yaml, update
@@ -147,10 +150,13 @@ def train(
             label_column=label_column,
             drop_relation=drop_relation,
             columns=columns,
+            features=features,
             data_dir=data_dir,
         )
         check_trainable(data)
         warn(data.warnings)
+        if data.features:
+            say(_features(data))
         out = out or Path("runs") / f"{_file_name(data.name)}-{chosen.model}-{time.strftime('%Y%m%d-%H%M%S')}"
         say(f"{data.name}: {_sizes(data)}, {len(data.splits['train']):,} training labels, on {place}")
         with _saying_how_to_continue(out), TrainingBar(runs, chosen) as bar:
@@ -169,6 +175,12 @@ def train(
                 listener=bar.update,
             )
     _show(folder, figure, as_json)
+
+
+def _features(data: Dataset) -> str:
+    tables, columns = len(data.features), sum(len(table.columns) for table in data.features)
+    nodes = sum(table.nodes.numel() for table in data.features)
+    return f"{tables} table{'s' * (tables > 1)} of features, {columns} columns, {nodes:,} rows"
 
 
 def _one_model(*named: Any) -> str:

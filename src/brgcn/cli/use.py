@@ -58,6 +58,14 @@ def predict(
         ),
     ] = None,
     columns: Columns = None,
+    features: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Features of those nodes, as `brgcn train` had them; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     run: Annotated[
         int | None, typer.Option(metavar="N", help="Use this run; else the mean over all.", show_default=False)
     ] = None,
@@ -83,7 +91,9 @@ def predict(
     given = node is not None or nodes is not None
     wanted = names if given else None
     opened = RunFolder.open(folder)
-    predictions = predict_nodes(opened, wanted, triples=triples, columns=parse_columns(columns), run=run)
+    predictions = predict_nodes(
+        opened, wanted, triples=triples, columns=parse_columns(columns), features=features or (), run=run
+    )
     warn(predictions.warnings)
     header, rows = prediction_lines(predictions)
     if out is not None:

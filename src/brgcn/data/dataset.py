@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
@@ -11,6 +11,9 @@ from brgcn.data.literals import Literals
 from brgcn.data.named_graph import NamedGraph
 from brgcn.data.names import NameTable
 from brgcn.graph import RelationalGraph
+
+if TYPE_CHECKING:
+    from brgcn.data.feature_tables import FeatureTable
 
 Task = Literal["nodes", "links"]
 
@@ -39,6 +42,7 @@ class Dataset:
     fingerprint: str  # sha256 over the bytes of the input files and the options that change the result
     source: str  # where it came from, for people
     warnings: tuple[str, ...] = ()
+    features: tuple[FeatureTable, ...] = ()  # tables of numbers that some nodes come with
 
     @property
     def graph(self) -> RelationalGraph:

@@ -12,6 +12,7 @@ from torch import Tensor
 from brgcn.data import cache
 from brgcn.data.assemble import node_splits, warn_of_unused_drops
 from brgcn.data.dataset import Dataset
+from brgcn.data.feature_tables import with_features
 from brgcn.data.files import kind_of
 from brgcn.data.folder import Inputs, Options, recognise
 from brgcn.data.labels import LabelTable, read_label_table, split_table_by_hash
@@ -34,6 +35,7 @@ def load_dataset(
     label_column: Column | None = None,
     drop_relations: Sequence[str] = (),
     columns: Sequence[Column] | None = None,
+    features: Sequence[str | Path] = (),
     data_dir: str | Path | None = None,
     cache_dir: str | Path | None = None,
     use_cache: bool = True,
@@ -51,6 +53,7 @@ def load_dataset(
         node_column, label_column: columns of the label tables, by name or position; recognised when left out.
         drop_relations: relations that must not be in the graph, because they say the label.
         columns: head, relation and tail of a table of triples, by name or position from 0.
+        features: tables of numbers that nodes come with, one for each type of node (``data/feature_tables.py``).
         data_dir: mirror folder for names of the catalogue; ``BRGCN_DATA`` when left out.
         cache_dir: ``BRGCN_CACHE`` or the user's cache folder when left out.
         use_cache: False reads the files in any case and keeps nothing.
@@ -75,12 +78,12 @@ def load_dataset(
     fingerprint = inputs.fingerprint()
     kept = cache.cache_file(fingerprint, cache_dir)
     if use_cache and (dataset := cache.open_cached(kept, name=name, source=source)) is not None:
-        return dataset
+        return with_features(dataset, features)
     read = _read_links if inputs.task == "links" else _read_nodes
     dataset = replace(read(inputs, progress), name=name, source=source, fingerprint=fingerprint)
     if use_cache:
         cache.store(kept, dataset)
-    return dataset
+    return with_features(dataset, features)
 
 
 # ---------------------------------------------------------------------- which files

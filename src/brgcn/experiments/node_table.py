@@ -73,7 +73,7 @@ def measure_cell(
             continue
         tell(f"{data.name}: {model}, {wanted} {'runs' if part == 'benchmark' else 're-splits'}")
         if inputs is None:
-            inputs = node_inputs(data.named_graph, settings).to(device)
+            inputs = node_inputs(data.named_graph, settings, data.features).to(device)
         begun = time.perf_counter()
         measure = _benchmark if part == "benchmark" else _resplits
         with threads(torch.get_num_threads()):

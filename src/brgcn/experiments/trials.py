@@ -64,7 +64,7 @@ class Trials:
         """[epochs] mean accuracy on labels that are left out."""
         key = (data.name, settings.literals, settings.inverse)
         if key not in self._inputs:
-            self._inputs[key] = node_inputs(data.named_graph, settings).to(self.device)
+            self._inputs[key] = node_inputs(data.named_graph, settings, data.features).to(self.device)
         with threads(torch.get_num_threads()):
             if "valid" in data.splits:
                 return self._on_valid(data, self._inputs[key], settings)

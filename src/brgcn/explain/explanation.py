@@ -13,7 +13,6 @@ from brgcn.errors import BrgcnError, DataError
 from brgcn.explain.importance import relation_importance
 from brgcn.graph import RelationalGraph
 from brgcn.nn import MODELS, AttentionWeights, NodeModel
-from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.run_folder import RunFolder
 from brgcn.tasks.training import field_for, input_rows
 
@@ -71,9 +70,9 @@ def explain(folder: RunFolder, *, run: int = 0, node: str | None = None) -> Expl
     if folder.settings.model not in EXPLAINABLE:
         remedy = f"Train {', '.join(EXPLAINABLE[:-1])} or {EXPLAINABLE[-1]}."
         raise BrgcnError(f"{folder.settings.model} has no attention to show", remedy=remedy)
-    inputs = node_inputs(folder.named_graph, folder.settings)
+    inputs = folder.inputs
     graph = inputs.graph
-    model = folder.load_model(run, inputs)
+    model = folder.load_model(run)
     assert isinstance(model, NodeModel)
     label_of = {
         int(n): int(label)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from brgcn.data import NamedGraph
+from brgcn.data.feature_tables import FeatureTable, same_columns
 from brgcn.data.literal_features import LiteralEncoder
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.settings import NodeSettings
@@ -26,15 +28,33 @@ class NodeInputs(NamedTuple):
         return None if self.features is None else self.features.size(1)
 
 
-def node_inputs(named: NamedGraph, settings: NodeSettings, known: NamedGraph | None = None) -> NodeInputs:
-    """``known``: the graph that training saw, where ``named`` has grown from it; its values say how to read others."""
-    if settings.literals == "nodes":
-        return NodeInputs(prepare_graph(named.graph, settings), None)
-    encoder = LiteralEncoder.fit(named if known is None else known)
+def node_inputs(
+    named: NamedGraph,
+    settings: NodeSettings,
+    tables: Sequence[FeatureTable] = (),
+    *,
+    known: NamedGraph | None = None,
+    new_tables: Sequence[FeatureTable] = (),
+) -> NodeInputs:
+    """What a model sees.
+
+    Args:
+        tables: features that nodes come with.
+        known: the graph that training saw, where ``named`` has grown from it; its values say how to read others.
+        new_tables: features of nodes that have come since, with the columns of one of ``tables``.
+    """
+    parts = [table.matrix(named.graph.num_nodes) for table in tables]
+    for given in new_tables:
+        number = same_columns(tables, given)
+        parts[number][given.nodes] = given.matrix(named.graph.num_nodes, known=tables[number])[given.nodes]
     graph = named.graph
-    if settings.literals == "features":
-        graph = without_literals(named)
-    return NodeInputs(prepare_graph(graph, settings), encoder.encode(named) if encoder.width else None)
+    if settings.literals != "nodes":
+        encoder = LiteralEncoder.fit(named if known is None else known)
+        if encoder.width:
+            parts.append(encoder.encode(named))
+        if settings.literals == "features":
+            graph = without_literals(named)
+    return NodeInputs(prepare_graph(graph, settings), torch.cat(parts, dim=1) if parts else None)
 
 
 def without_literals(named: NamedGraph) -> RelationalGraph:

@@ -15,7 +15,6 @@ from brgcn.errors import BrgcnError, DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
 from brgcn.tasks.device import pick_device
-from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
 from brgcn.tasks.training import logits, prepare_graph
@@ -100,10 +99,9 @@ class NodeClassifier:
         classifier = cls(device="cpu")
         classifier.settings = opened.settings
         classifier.seed = opened.seeds[run] if run < len(opened.seeds) else 0
-        inputs = node_inputs(opened.named_graph, opened.settings)
-        classifier.graph_, classifier.features_ = inputs
+        classifier.graph_, classifier.features_ = opened.inputs
         classifier.classes_ = np.asarray(opened.classes)
-        classifier.model_ = opened.load_model(run, inputs)
+        classifier.model_ = opened.load_model(run)
         return classifier
 
     def _fitted(self) -> NodeScorer:

@@ -16,7 +16,7 @@ from brgcn.data import Dataset, NamedGraph, NodeSplit
 from brgcn.errors import DataError, RunError
 from brgcn.nn import NodeScorer
 from brgcn.tasks.device import keep_freed_memory, pick_device, threads
-from brgcn.tasks.inputs import NodeInputs, node_inputs
+from brgcn.tasks.inputs import NodeInputs
 from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.run_folder import RunFolder
@@ -95,7 +95,7 @@ def _continue(
 ) -> None:
     keep_freed_memory()
     device = pick_device(folder.facts["device"]) if device is None else torch.device(device)
-    inputs = node_inputs(folder.named_graph, folder.settings).to(device)
+    inputs = folder.inputs.to(device)
     train = folder.splits["train"]
     first, tensors, progress = folder.read_checkpoint()
     together = folder.facts["together"]

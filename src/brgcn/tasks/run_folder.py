@@ -4,6 +4,7 @@
 - ``settings.yaml``: every setting
 - ``environment.json``: versions, machine, command
 - ``graph.safetensors``: the graph with the names of nodes and relations
+- ``features.safetensors``: the features that nodes came with, where they had any
 - ``labels.tsv``: labelled nodes and their splits
 - ``metrics.jsonl``: a line per epoch; the seconds are in ``timings.jsonl``, so that metrics of two runs can be compared
 - ``checkpoint.safetensors``: where training stands; gone when it is finished
@@ -26,11 +27,12 @@ from torch import Tensor
 
 from brgcn.config import build, read_yaml, to_yaml
 from brgcn.data import Dataset, NamedGraph, NodeSplit
+from brgcn.data.feature_tables import FeatureTable, pack, unpack
 from brgcn.data.named_graph import read_tensors, write_tensors
 from brgcn.errors import RunError
 from brgcn.nn import NodeScorer
 from brgcn.tasks.environment import environment
-from brgcn.tasks.inputs import NodeInputs
+from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import (
     DAMAGED,
     damage_of,
@@ -51,7 +53,8 @@ _FACTS = {
     **dict.fromkeys(("seeds", "classes"), list),
     **dict.fromkeys(("threads", "together"), int),
 }
-_BEFORE_IT_BEGINS = {"settings.yaml", "environment.json", "graph.safetensors", "labels.tsv"}
+_BEFORE_IT_BEGINS = {"settings.yaml", "environment.json", "graph.safetensors", "features.safetensors", "labels.tsv"}
+_FEATURES = "features"
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ class RunFolder:
             write_text(beside / "settings.yaml", to_yaml(settings))
             write_json(beside / "environment.json", environment(device))
             dataset.named_graph.save(beside / "graph.safetensors")
+            if dataset.features:
+                write_tensors(beside / "features.safetensors", _FEATURES, *pack(dataset.features))
             write_labels(beside / "labels.tsv", dataset)
             write_json(beside / "run.json", facts)
             if path.exists():
@@ -155,6 +160,19 @@ class RunFolder:
             return NamedGraph.load(path)
 
     @cached_property
+    def feature_tables(self) -> tuple[FeatureTable, ...]:
+        path = self.path / "features.safetensors"
+        if not path.exists():
+            return ()
+        with damage_of(path):
+            return unpack(*read_tensors(path, _FEATURES))
+
+    @cached_property
+    def inputs(self) -> NodeInputs:
+        """What the models of the folder see, on the CPU."""
+        return node_inputs(self.named_graph, self.settings, self.feature_tables)
+
+    @cached_property
     def splits(self) -> dict[str, NodeSplit]:
         return read_labels(self.path / "labels.tsv", self.classes, self.named_graph.graph.num_nodes)
 
@@ -196,8 +214,8 @@ class RunFolder:
             raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
         return finished
 
-    def load_model(self, run: int, inputs: NodeInputs) -> NodeScorer:
-        """The trained model of one run; ``inputs`` as ``node_inputs`` makes them from the folder's graph."""
+    def load_model(self, run: int) -> NodeScorer:
+        """The trained model of one run."""
         finished = self.usable_runs()
         if run not in finished:
             message = f"run {run} is not finished" if 0 <= run < len(self.seeds) else f"there is no run {run}"
@@ -206,7 +224,8 @@ class RunFolder:
         path = self.run_path(run) / "weights.safetensors"
         with damage_of(path):
             weights, _ = read_tensors(path, "weights")
-        model = build_model(inputs.graph, len(self.classes), self.settings, self.seeds[run], inputs.num_features)
+        seed, inputs = self.seeds[run], self.inputs
+        model = build_model(inputs.graph, len(self.classes), self.settings, seed, inputs.num_features)
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:

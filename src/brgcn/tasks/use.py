@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from brgcn.data import NamedGraph, extend
+from brgcn.data.feature_tables import read_feature_table
 from brgcn.data.triples import Columns
 from brgcn.errors import DataError
 from brgcn.tasks.inputs import node_inputs
@@ -43,10 +44,10 @@ class Predictions:
 
 def evaluate_runs(folder: RunFolder) -> dict[str, Any]:
     """Every split of every finished run, computed anew from the stored weights."""
-    inputs = node_inputs(folder.named_graph, folder.settings)
+    inputs = folder.inputs
     runs = []
     for run in folder.usable_runs():
-        model = folder.load_model(run, inputs)
+        model = folder.load_model(run)
         row: dict[str, Any] = {"run": run, "seed": folder.seeds[run]}
         for name, split in folder.splits.items():
             predicted = probabilities(model, inputs, split.nodes, folder.settings).argmax(-1)
@@ -66,17 +67,20 @@ def predict_nodes(
     *,
     triples: Path | None = None,
     columns: Columns | None = None,
+    features: Sequence[Path] = (),
     run: int | None = None,
 ) -> Predictions:
-    """Classify the named nodes, or all of them; with ``triples`` of nodes that came after training, those nodes.
+    """Classify the named nodes, or all of them; with ``triples`` of nodes that came after training, those nodes;
+    ``features`` are tables of theirs, with the columns of a table that training had.
 
     One ``run``, or the mean of the probabilities of all finished ones.
     """
     settings = folder.settings
     named, new_nodes = folder.named_graph, None
     warnings: tuple[str, ...] = ()
-    inputs = node_inputs(named, settings)
-    grown = inputs
+    inputs = grown = folder.inputs
+    if features and triples is None:
+        raise DataError("features are for new nodes", remedy="Give the triples of these nodes with --triples FILE.")
     if triples is not None:
         extension = extend(named, triples, columns=columns)
         named, warnings, new_nodes = extension.named_graph, extension.warnings, extension.new_nodes
@@ -86,12 +90,17 @@ def predict_nodes(
                 where=str(triples),
                 remedy="To classify nodes that were known already, name them with --node or --nodes.",
             )
-        grown = node_inputs(named, settings, known=folder.named_graph)
+        tables = []
+        for path in features:
+            table, said = read_feature_table(path, named)
+            tables.append(table)
+            warnings = (*warnings, *said)
+        grown = node_inputs(named, settings, folder.feature_tables, known=folder.named_graph, new_tables=tables)
     nodes = _wanted(named, names, new_nodes)
     total = torch.zeros(nodes.numel(), len(folder.classes), dtype=torch.double)
     runs = folder.usable_runs() if run is None else [run]
     for number in runs:
-        model = folder.load_model(number, inputs)
+        model = folder.load_model(number)
         if grown is not inputs:
             model = model.rebuilt_for(inputs.graph, grown.graph)
         total += probabilities(model, grown, nodes, settings).view_as(total).double()
