@@ -80,6 +80,11 @@ def read_dataset(
     )
 
 
+def split_names(text: str) -> list[str]:
+    """``"aifb, mutag"``."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def parse_columns(text: str | None) -> tuple[str | int, str | int, str | int] | None:
     """``"0,2,1"`` or ``"from,kind,to"``."""
     if text is None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout, warn
-from brgcn.cli.inputs import DataDir
+from brgcn.cli.inputs import DataDir, split_names
+from brgcn.cli.reproduce_ablation import ablation
 from brgcn.errors import BrgcnError, SettingsError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ reproduce_app = typer.Typer(name="reproduce", help="The paper's experiments, hon
 
 
 def register(app: typer.Typer) -> None:
+    reproduce_app.command("ablation")(ablation)
     app.add_typer(reproduce_app)
 
 
@@ -61,7 +63,7 @@ def nodes(
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.node_runs import check_trainable
 
-    chosen = _names(models) if models is not None else list(ROWS)
+    chosen = split_names(models) if models is not None else list(ROWS)
     unknown = [name for name in chosen if name not in ROWS]
     if unknown:
         raise SettingsError(f"unknown model {unknown[0]!r}", remedy=f"Known: {', '.join(ROWS)}.")
@@ -70,7 +72,7 @@ def nodes(
     place = pick_device(device)
     cells: list[dict[str, Any]] = []
     with stderr().status("") as status:
-        for name in _names(datasets):
+        for name in split_names(datasets):
             data = load_dataset(name, data_dir=data_dir, progress=True)
             check_trainable(data)
             for model in chosen:
@@ -130,7 +132,3 @@ def node_table(rows: list[dict[str, Any]]) -> Table:
             cells += [str(measured["n"]), "" if measured["p"] is None else f"{measured['p']:.3f}"]
         table.add_row(*cells, percent(row["paper"]), row["remark"])
     return table
-
-
-def _names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

@@ -94,19 +94,36 @@ def read_cell(path: Path, settings: NodeSettings, data: Dataset) -> Cell | None:
 
 
 def _benchmark(data: Dataset, inputs: NodeInputs, settings: NodeSettings, runs: int, device: torch.device) -> Cell:
-    """``runs`` seeds on the split that comes with the data. Test labels are read when the weights no longer change."""
-    train, test = data.splits["train"], data.splits.get("test")
-    if test is None or not len(test):
+    """``runs`` seeds on the split that comes with the data."""
+    if not len(data.splits.get("test", ())):
         raise DataError(f"{data.name} has no test labels", remedy="Use --resplit N, which draws test sets.")
+    right = right_answers(data, inputs, settings, range(runs), device)
+    return {
+        "seeds": list(range(runs)),
+        "accuracy": [_share(row) for row in right],
+        "right": [_bits(row) for row in right],
+    }
+
+
+def right_answers(
+    data: Dataset, inputs: NodeInputs, settings: NodeSettings, seeds: Sequence[int], device: torch.device
+) -> list[list[bool]]:
+    """For each seed, whether each test item was right. Test labels are read when the weights no longer change."""
+    train, test = data.splits["train"], data.splits["test"]
     right: list[list[bool]] = []
-    size = runs_together(inputs.graph, settings, runs, device)
-    for first in range(0, runs, size):
-        seeds = range(first, min(first + size, runs))
-        trainer = _train(inputs, train.nodes, train.labels, data.num_classes, settings, seeds, device)
-        for run in range(len(seeds)):
+    size = runs_together(inputs.graph, settings, len(seeds), device)
+    for first in range(0, len(seeds), size):
+        some = seeds[first : first + size]
+        trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, some, device)
+        for run in range(len(some)):
             right.append(_right(trainer, run, inputs, test.nodes, test.labels, settings))
-    accuracy = [sum(row) / len(row) for row in right]
-    return {"seeds": list(range(runs)), "accuracy": accuracy, "right": [_bits(row) for row in right]}
+    return right
+
+
+def accuracies(
+    data: Dataset, inputs: NodeInputs, settings: NodeSettings, seeds: Sequence[int], device: torch.device
+) -> list[float]:
+    return [_share(row) for row in right_answers(data, inputs, settings, seeds, device)]
 
 
 def _resplits(data: Dataset, inputs: NodeInputs, settings: NodeSettings, count: int, device: torch.device) -> Cell:
@@ -122,15 +139,15 @@ def _resplits(data: Dataset, inputs: NodeInputs, settings: NodeSettings, count: 
     for first in range(0, count, size):
         seeds = range(first, min(first + size, count))
         some = held[:, first : first + size]
-        trainer = _train(inputs, nodes, labels, data.num_classes, settings, seeds, device, some)
+        trainer = train_together(inputs, nodes, labels, data.num_classes, settings, seeds, device, some)
         for run in range(len(seeds)):
             mine = some[:, run]
             right = _right(trainer, run, inputs, nodes[mine], labels[mine], settings)
-            accuracy.append(sum(right) / len(right))
+            accuracy.append(_share(right))
     return {"accuracy": accuracy, "test_share": float(held[:, 0].sum()) / float((~held[:, 0]).sum())}
 
 
-def _train(
+def train_together(
     inputs: NodeInputs,
     nodes: Tensor,
     labels: Tensor,
@@ -140,6 +157,7 @@ def _train(
     device: torch.device,
     held: Tensor | None = None,
 ) -> NodeTrainer:
+    """A model for each seed, trained to the end; ``held`` [n, seeds] are labels that a run does not see."""
     trainer = NodeTrainer(
         inputs.graph,
         nodes,
@@ -162,6 +180,10 @@ def _right(
 ) -> list[bool]:
     scores = logits(trainer.trained(run), inputs.graph, nodes, settings, inputs.features)
     return [bool(one) for one in scores.argmax(-1) == labels]
+
+
+def _share(right: Sequence[bool]) -> float:
+    return sum(right) / len(right)
 
 
 def _bits(right: Sequence[bool]) -> str:

@@ -1,0 +1,106 @@
+"""``brgcn reproduce ablation``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brgcn.cli.console import print_json, say, stderr, stdout
+from brgcn.cli.inputs import DataDir, split_names
+from brgcn.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def ablation(
+    datasets: Annotated[
+        str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")
+    ] = "aifb,mutag",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Models to train on the cuts; else brgcn, brgcn-node, brgcn-relation, rgcn, han, gat.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="MEASURE",
+            help="What orders the relation types: the attention they receive, or its lift over uniform attention.",
+        ),
+    ] = "attention",
+    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds on every cut.")] = 3,
+    draws: Annotated[int, typer.Option(metavar="N", min=0, help="Random orders.")] = 5,
+    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and figures are kept.")] = Path(
+        "results/ablation"
+    ),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is kept already.")] = False,
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output.")] = False,
+) -> None:
+    """Relation types kept in tenths by the attention that they receive, and every model trained anew on each cut.
+
+    Leaves a file per model and a figure per data set; what is kept in the folder is not measured again.
+
+    \b
+    Examples:
+      brgcn reproduce ablation --datasets aifb --models brgcn,rgcn
+      brgcn reproduce ablation --datasets am-standin --by lift
+    """
+    from brgcn.data import load_dataset
+    from brgcn.experiments.ablation import MEASURES, MODELS, measure_ablation, measure_importance
+    from brgcn.experiments.ablation_report import draw, report
+    from brgcn.tasks.device import pick_device
+    from brgcn.tasks.node_runs import check_trainable
+
+    chosen = split_names(models) if models is not None else list(MODELS)
+    for name, known in [*((model, MODELS) for model in chosen), (by, MEASURES)]:
+        if name not in known:
+            raise SettingsError(f"there is no {name!r} here", remedy=f"Known: {', '.join(known)}.")
+    place = pick_device(device)
+    results: list[dict[str, Any]] = []
+    with stderr().status("") as status:
+        for name in split_names(datasets):
+            data = load_dataset(name, data_dir=data_dir, progress=True)
+            check_trainable(data)
+            common: dict[str, Any] = {"runs": runs, "device": place, "overwrite": overwrite, "tell": status.update}
+            importance = measure_importance(data, out, **common)
+            of_data = [measure_ablation(data, model, importance, out, by=by, draws=draws, **common) for model in chosen]
+            say(f"figure      {draw(of_data, out / f'{data.name}-{by}.png')}")
+            results += of_data
+    rows = report(results)
+    if as_json:
+        print_json(rows)
+        return
+    for name in dict.fromkeys(row["dataset"] for row in rows):
+        stdout().print(ablation_table([row for row in rows if row["dataset"] == name]))
+    say(f"kept in {out}")
+
+
+def ablation_table(rows: list[dict[str, Any]]) -> Table:
+    """The rows of one data set, accuracies in percent."""
+    from rich.table import Table
+
+    from brgcn.cli.views import percent
+
+    first = rows[0]
+    table = Table(
+        title=f"{first['dataset']} · test accuracy by the relation types that are kept, ordered by {first['by']}",
+        title_justify="left",
+    )
+    table.add_column("model")
+    columns = [*(f"top {share} %" for share in first["top"]), "highest", "random", "lowest"]
+    for column in (*columns, *(f"gain at {share} %" for share in first["gain"])):
+        table.add_column(column, justify="right")
+    for row in rows:
+        means = [row["mean_over_steps"][order] for order in ("highest", "random", "lowest")]
+        gains = ["–" if gain is None else f"{100 * gain:+.2f}" for gain in row["gain"].values()]
+        table.add_row(row["model"], *(percent(value) for value in (*row["top"].values(), *means)), *gains)
+    table.caption = "highest, random, lowest: mean over 10 to 90 %; gain: what leaving out the least important gains"
+    return table

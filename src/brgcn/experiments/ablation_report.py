@@ -1,0 +1,116 @@
+"""The ablation from its files: a table, and a figure with three curves per model."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from brgcn.data.files import atomic_write
+from brgcn.experiments.ablation import MODELS, STEPS, Cut
+
+# The paper's table "Test Accuracy (%) achieved from the top x% attention relations for the AM dataset".
+PAPER_TOP = {
+    "han": (84.32, 88.55, 90.68),
+    "rgcn": (83.61, 88.47, 89.29),
+    "gat": (75.25, 81.90, 88.52),
+    "brgcn-node": (85.38, 87.63, 89.45),
+    "brgcn-relation": (84.97, 88.89, 90.52),
+    "brgcn": (85.91, 89.19, 92.55),
+}
+TOP = (1, 5, 10)
+# Colours that people with any colour vision tell apart (Okabe and Ito); shapes tell the same once more.
+STYLES = {"highest": ("#0072B2", "o"), "random": ("#777777", "s"), "lowest": ("#D55E00", "v")}
+
+
+def curves(result: dict[str, Any]) -> dict[str, list[list[float]]]:
+    """For each order the accuracies at every step, runs (and draws) together; empty where nothing was measured yet."""
+    found: dict[str, list[list[float]]] = {}
+    draws = 1 + max((int(key.rsplit("-", 1)[1]) for key in result["accuracy"] if key.startswith("random")), default=-1)
+    for order in STYLES:
+        numbers = range(draws) if order == "random" else range(1)
+        keys = [[Cut(order, step, draw).key for draw in numbers] or ["all"] for step in range(1, STEPS + 1)]
+        found[order] = [
+            [value for key in dict.fromkeys(of_step) for value in result["accuracy"].get(key, [])] for of_step in keys
+        ]
+    return found
+
+
+def report(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row per model: accuracy with the top 10, 50 and 100 % of the relation types, mean over the steps from 10 to
+    90 % for each order, and what leaving out the least important tenth, half and nine tenths gains."""
+    rows = []
+    for result in sorted(results, key=lambda r: (r["dataset"], r["by"], MODELS.index(r["model"]))):
+        of = {order: [_mean(values) for values in steps] for order, steps in curves(result).items()}
+        top = of["highest"]
+        everything = top[-1]
+        row: dict[str, Any] = {name: result[name] for name in ("dataset", "model", "by", "runs")}
+        row["top"] = {f"{100 * step // STEPS}": top[step - 1] for step in TOP}
+        row["paper_top"] = dict(zip(row["top"], (value / 100 for value in PAPER_TOP[result["model"]]), strict=True))
+        row["mean_over_steps"] = {order: _mean([v for v in steps[:-1] if v is not None]) for order, steps in of.items()}
+        row["gain"] = {f"{100 * step // STEPS}": _difference(top[step - 1], everything) for step in (9, 5, 1)}
+        rows.append(row)
+    return rows
+
+
+def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
+    """A PNG with a panel per model of one data set."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    results = sorted(results, key=lambda r: MODELS.index(r["model"]))
+    columns = min(3, len(results))
+    lines = -(-len(results) // columns)
+    figure = Figure(figsize=(4.4 * columns, 3.4 * lines + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+    for place, axes in enumerate(panels.flat):
+        if place >= len(results):
+            axes.set_visible(False)
+            continue
+        _panel(axes, results[place])
+    for axes in panels[-1]:
+        axes.set_xlabel("relation types kept, %")
+    for line in panels:
+        line[0].set_ylabel("test accuracy, %")
+    first = results[0]
+    figure.suptitle(
+        f"{first['dataset']}: relation types kept by the {first['by']} they receive in BR-GCN "
+        f"({first['runs']} runs; random: mean and range over the draws)",
+        fontsize=11,
+        x=0.01,
+        ha="left",
+    )
+    with atomic_write(path) as beside:
+        figure.savefig(beside, dpi=120, format="png")
+    return path
+
+
+def _panel(axes: Any, result: dict[str, Any]) -> None:
+    for order, steps in curves(result).items():
+        color, marker = STYLES[order]
+        points = [(10 * step, values) for step, values in enumerate(steps, 1) if values]
+        if not points:
+            continue
+        x = [share for share, _ in points]
+        axes.plot(
+            x, [100 * statistics.fmean(v) for _, v in points], color=color, marker=marker, ms=4, lw=1.6, label=order
+        )
+        if order == "random":
+            low, high = ([100 * pick(v) for _, v in points] for pick in (min, max))
+            axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+    axes.set_title(result["model"], fontsize=10, loc="left")
+    axes.grid(True, color="#e3e3e3", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+
+
+def _difference(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
