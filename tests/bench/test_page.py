@@ -31,6 +31,7 @@ def example() -> dict:
         for library, layer, slope in (("PyG", "RGCNConv", 3.0), ("PyG", "FastRGCNConv", 9.0), ("brgcn", "brgcn", 1.0)):
             for number, point in enumerate(points):
                 sizes = {"edges": 1000, "relations": 10, "width": 8, key: point}
+                sizes["nodes"] = sizes["edges"] / 8
                 growth.append(row(library, layer, slope * 10**number, varies=varies, **sizes))
     growth.append(row("brgcn", "rgcn", None, varies="E", **{**sizes, "edges": 1e6}, error="out of memory"))
     result = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from brgcn.bench.contender import OURS
+from brgcn.bench.growth import DEGREE
 from brgcn.data.files import atomic_write
 
 Row = Mapping[str, Any]
@@ -15,10 +16,19 @@ Row = Mapping[str, Any]
 STYLES = {
     (OURS, "brgcn"): ("#0072B2", "o", "BR-GCN (ours)"),
     (OURS, "rgcn"): ("#56B4E9", "s", "R-GCN (ours)"),
+    (OURS, "brgcn-node"): ("#009E73", "<", "BR-GCN-node (ours)"),
+    (OURS, "brgcn-relation"): ("#CC79A7", ">", "BR-GCN-relation (ours)"),
     ("PyG", "FastRGCNConv"): ("#D55E00", "^", "FastRGCNConv (PyG)"),
     ("PyG", "RGCNConv"): ("#E69F00", "v", "RGCNConv (PyG)"),
+    ("PyG", "HANConv"): ("#8B4513", "D", "HANConv (PyG)"),
+    ("PyG", "GATConv"): ("#777777", "P", "GATConv (PyG)"),
 }
-_PANELS = {"E": ("edges", "edges E"), "R": ("relations", "relations R"), "d": ("width", "width d")}
+_PANELS = {
+    "N": ("nodes", "nodes N"),
+    "E": ("edges", "edges E"),
+    "R": ("relations", "relations R"),
+    "d": ("width", "width d"),
+}
 _LIMIT = "#000000"
 
 
@@ -117,9 +127,12 @@ def _apart(places: list[float], gap: float, top: float) -> list[float]:
 
 
 def _heading(rows: list[Row], varies: str) -> str:
-    letters = {"E": "edges", "R": "relations", "d": "width"}
-    fixed = ", ".join(f"{letter} = {_short(rows[0][key])}" for letter, key in letters.items() if letter != varies)
-    return f"{fixed}, mean degree 8" if varies == "E" else fixed
+    """What stays as it is."""
+    same = {letter: key for letter, (key, _) in _PANELS.items() if len({row[key] for row in rows}) == 1}
+    degree = f"mean degree {DEGREE}" if varies == "E" and "N" not in same else ""
+    return ", ".join(
+        [*(f"{letter} = {_short(rows[0][key])}" for letter, key in same.items()), *([degree] if degree else [])]
+    )
 
 
 def _short(number: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -12,8 +14,18 @@ from brgcn.bench.rows import Bench, Row, layer_row
 from brgcn.bench.task import LayerTask
 from brgcn.graph import RelationalGraph
 
+Series = Mapping[str, Sequence["Point"]]  # by the letter of what varies
 NOT_TRIED = " at a smaller size, not tried here"
 DEGREE = 8  # edges that end in a node, on average
+
+
+class Point(NamedTuple):
+    """A random graph, and the width of a layer on it."""
+
+    edges: int
+    relations: int
+    width: int
+    nodes: int | None = None  # None: as many as give the usual degree
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,13 @@ class Sizes:
     fixed_relations: int = 100
     fixed_width: int = 64
 
+    def series(self) -> Series:
+        return {
+            "E": [Point(edges, self.fixed_relations, self.fixed_width) for edges in self.edges],
+            "R": [Point(self.fixed_edges, relations, self.fixed_width) for relations in self.relations],
+            "d": [Point(self.fixed_edges, self.fixed_relations, width) for width in self.widths],
+        }
+
 
 SIZES = {
     "cuda": Sizes(edges=(100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)),
@@ -37,31 +56,26 @@ QUICK_SIZES = Sizes(
 )
 
 
-def random_graph(edges: int, relations: int, seed: int = 0) -> RelationalGraph:
+def random_graph(edges: int, relations: int, nodes: int | None = None, seed: int = 0) -> RelationalGraph:
     """Uniform ends; relation r has a share of the edges in proportion to 1 / (r + 1), as in real graphs few relations
     hold most edges."""
     random = torch.Generator().manual_seed(seed)
-    nodes = max(1, edges // DEGREE)
+    nodes = max(1, edges // DEGREE) if nodes is None else nodes
     share = 1 / torch.arange(1, relations + 1, dtype=torch.float64)
     edge_type = torch.multinomial(share, edges, replacement=True, generator=random)
     return RelationalGraph.from_edges(torch.randint(nodes, (2, edges), generator=random), edge_type, nodes, relations)
 
 
-def growth_rows(contenders: list[Contender], sizes: Sizes, bench: Bench) -> list[Row]:
+def growth_rows(contenders: Sequence[Contender], series: Series, bench: Bench) -> list[Row]:
     """Forward and backward. A contender that has failed at one size is not tried at a larger one: its row says so."""
-    series = {
-        "E": [(edges, sizes.fixed_relations, sizes.fixed_width) for edges in sizes.edges],
-        "R": [(sizes.fixed_edges, relations, sizes.fixed_width) for relations in sizes.relations],
-        "d": [(sizes.fixed_edges, sizes.fixed_relations, width) for width in sizes.widths],
-    }
     rows: list[Row] = []
     for varies, points in series.items():
         failed: dict[str, str] = {}
-        for edges, relations, width in points:
-            graph = random_graph(edges, relations)
+        for point in points:
+            graph = random_graph(point.edges, point.relations, point.nodes)
             for contender in contenders:
                 name = f"{contender.library} {contender.name}"
-                task = LayerTask(graph, width, True, bench.device)
+                task = LayerTask(graph, point.width, True, bench.device)
                 row = {"varies": varies, **row_of(layer_row, contender, task, "random", failed.get(name), bench=bench)}
                 if "error" in row:
                     failed[name] = row["error"].removesuffix(NOT_TRIED) + NOT_TRIED

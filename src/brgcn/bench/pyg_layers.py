@@ -20,6 +20,7 @@ from brgcn.errors import BrgcnError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.baselines import NODE, edges_by_relation, relation_names
 
+UNTYPED = ("GATConv",)  # sees edges without their relation
 BASES = 10  # of the variants with bases; as many as our default has
 # Takes the node features (None: one-hot nodes) to those of all nodes of the graph.
 Forward = Callable[[Tensor | None], Tensor]
@@ -65,6 +66,12 @@ def library() -> Any:
 def extensions() -> list[str]:
     """The compiled extensions that PyG uses where it finds them; with pyg-lib its layers have faster paths."""
     return [name for name in ("pyg_lib", "torch_scatter", "torch_sparse") if importlib.util.find_spec(name)]
+
+
+def single(kind: str) -> Contender:
+    """One of PyG's layers by its name."""
+    library()
+    return _contender(kind, kind)
 
 
 def _contender(
@@ -133,6 +140,9 @@ def _on_graph(
     if kind in RELATIONAL:
         conv = make(d_in, d_out, graph.num_relations, **options)
         return conv, lambda x: conv(x, edge_index, edge_type), indices
+    if kind in UNTYPED:
+        plain = make(d_in, d_out, **options)
+        return plain, lambda x: plain(x, edge_index), [edge_index]
     typed = make(d_in, d_out, ([NODE], relation_names(graph.num_relations)), heads=1, **options)
     edges_of = edges_by_relation(edge_index, edge_type, graph.num_relations)
     return typed, lambda x: typed({NODE: x}, edges_of)[NODE], indices

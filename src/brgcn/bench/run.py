@@ -81,7 +81,8 @@ def bench(
         if "layer" in parts:
             result["layer"] = [row for subject in graphs for row in _layers(subject, backend, common)]
         if "growth" in parts:
-            result["growth"] = growth_rows(_growing(backend), QUICK_SIZES if quick else SIZES[device.type], common)
+            sizes = QUICK_SIZES if quick else SIZES[device.type]
+            result["growth"] = growth_rows(_growing(backend), sizes.series(), common)
         if "loading" in parts:
             result["loading"] = [row for source in sources for row in loading_rows(source, common)]
     result["bars"] = bars(result)

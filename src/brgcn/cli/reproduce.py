@@ -10,6 +10,7 @@ import typer
 from brgcn.cli.console import print_json, say, stderr, stdout, warn
 from brgcn.cli.inputs import DataDir, split_names
 from brgcn.cli.reproduce_ablation import ablation
+from brgcn.cli.reproduce_cost import cost
 from brgcn.errors import BrgcnError, SettingsError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ reproduce_app = typer.Typer(name="reproduce", help="The paper's experiments, hon
 
 def register(app: typer.Typer) -> None:
     reproduce_app.command("ablation")(ablation)
+    reproduce_app.command("cost")(cost)
     app.add_typer(reproduce_app)
 
 
