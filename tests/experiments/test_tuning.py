@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from brgcn.cli import main
-from brgcn.errors import RunError
+from brgcn.data import NodeSplit, load_dataset
+from brgcn.errors import RunError, SettingsError
 from brgcn.experiments import trials as trials_module
 from brgcn.experiments.trials import best_epoch, run_asked
-from brgcn.experiments.tuning import Search, space
+from brgcn.experiments.tuning import STARTUP, Search, space
 from brgcn.tasks.settings import MODEL_NAMES, NodeSettings
+from brgcn.tasks.trainer import NodeTrainer
+from brgcn.tasks.training import logits, prepare_graph
 
 pytest.importorskip("optuna")
 FOLDS = {"folds": 2, "repeats": 1, "seed": 0}
@@ -51,6 +55,62 @@ def test_ask_run_tell_and_go_on(toy: Path, tmp_path: Path) -> None:
     assert values == sorted(values, reverse=True)
     with pytest.raises(RunError, match="other model"):
         begin(tmp_path, toy, model="gcn")
+
+
+def test_every_model_is_tried_with_the_same_settings(toy: Path, tmp_path: Path) -> None:
+    asked = {model: begin(tmp_path / model, toy, model).ask(STARTUP)["trials"] for model in ("brgcn", "rgcn", "gat")}
+    for ours, theirs, others in zip(*asked.values(), strict=True):
+        for trial in (theirs, others):
+            common = set(trial["settings"]) - {"model"}
+            assert {name: ours["settings"][name] for name in common} == {n: trial["settings"][n] for n in common}
+    assert len({json.dumps(trial["settings"]) for trial in asked["brgcn"]}) == STARTUP
+
+
+def test_what_is_fixed_is_not_searched(toy: Path, tmp_path: Path) -> None:
+    search = Search.open(
+        tmp_path, model="gat", datasets=[str(toy)], folds=FOLDS, epochs=2, fixed={"heads": 3, "class_weights": True}
+    )
+    for trial in search.ask(3)["trials"]:
+        assert (trial["settings"]["heads"], trial["settings"]["class_weights"]) == (3, True)
+    with pytest.raises(SettingsError, match="unknown setting 'head'"):
+        Search.open(tmp_path / "b", model="gat", datasets=[str(toy)], folds=FOLDS, epochs=2, fixed={"head": 3})
+
+
+def test_a_trial_that_does_not_fit_into_memory(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = begin(tmp_path, toy)
+    run = trials_module.Trials.run
+
+    def failing(self: trials_module.Trials, settings: NodeSettings) -> dict:
+        if settings.rare == 50:
+            raise torch.OutOfMemoryError
+        return run(self, settings)
+
+    monkeypatch.setattr(trials_module.Trials, "run", failing)
+    done = list(run_asked(search.ask(2), torch.device("cpu"), None))
+    assert [trial.get("error") for trial in done] == [None, "out of memory"]
+    search.tell(done)
+    assert [trial["number"] for trial in search.ranked()] == [0]
+    assert search.ask(1)["trials"][0]["number"] == 2
+    assert yaml.safe_load((tmp_path / "best.yaml").read_text())["epochs"] == done[0]["epochs"]
+
+
+def test_a_valid_split_is_what_trials_are_judged_on(toy: Path) -> None:
+    """Against a trainer of its own, epoch by epoch."""
+    data = load_dataset(toy)
+    train = data.splits["train"]
+    valid = NodeSplit(train.nodes[30:], train.labels[30:])
+    data = dataclasses.replace(
+        data, splits={**data.splits, "train": NodeSplit(train.nodes[:30], train.labels[:30]), "valid": valid}
+    )
+    settings = NodeSettings(epochs=4, hidden=4)
+    result = trials_module.Trials([data], trials_module.Folds(seed=3), torch.device("cpu")).run(settings)
+    graph = prepare_graph(data.graph, settings)
+    trainer = NodeTrainer(graph, train.nodes[:30], train.labels[:30], data.num_classes, settings, 3)
+    curve = []
+    for _ in trainer.epochs():
+        scores = logits(trainer.trained(), graph, valid.nodes, settings)
+        curve.append(float((scores.argmax(-1) == valid.labels).double().mean()))
+    assert result["curves"]["toy"] == pytest.approx(curve, abs=1e-5)
 
 
 def test_the_best_epoch_is_common_and_in_the_middle_of_its_window() -> None:

@@ -91,7 +91,7 @@ def _run(search: Any, wanted: int, device: str, data_dir: Path | None) -> None:
     place = pick_device(device)
     with stderr().status("") as status:
         while len(search.trials) < wanted:
-            best = f", best {100 * search.ranked()[0]['value']:.2f} %" if search.trials else ""
+            best = f", best {100 * search.ranked()[0]['value']:.2f} %" if search.ranked() else ""
             status.update(f"trial {len(search.trials) + 1} of {wanted}{best}")
             search.tell(list(run_asked(search.ask(1), place, str(data_dir) if data_dir else None)))
 

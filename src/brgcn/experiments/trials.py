@@ -117,7 +117,11 @@ def run_asked(asked: Mapping[str, Any], device: torch.device, data_dir: str | No
     trials = Trials(datasets, Folds(**asked["folds"]), device)
     for trial in asked["trials"]:
         settings = build(NodeSettings, trial["settings"], f"trial {trial['number']}")
-        yield {**trial, **trials.run(settings)}
+        try:
+            done = trials.run(settings)
+        except (torch.OutOfMemoryError, MemoryError):
+            done = {"value": None, "epochs": None, "error": "out of memory"}  # the others still count
+        yield {**trial, **done}
 
 
 def main() -> None:
@@ -132,7 +136,8 @@ def main() -> None:
     done = []
     for trial in run_asked(asked, device, args.data_dir):
         done.append(trial)
-        print(f"{trial['number']}: {100 * trial['value']:.2f} at {trial['epochs']} ({trial['seconds']} s)", flush=True)
+        said = trial.get("error") or f"{100 * trial['value']:.2f} at {trial['epochs']} ({trial['seconds']} s)"
+        print(f"{trial['number']}: {said}", flush=True)
         write_json(args.out, {**asked, "environment": environment(device), "trials": done})
 
 

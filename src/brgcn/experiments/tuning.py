@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,7 @@ OURS: Space = {
     "aggregate": ("sum", "mean"),
     "bases": (0, 10, 30),
 }
-STARTUP = 8  # trials drawn at random before the sampler begins to learn
+STARTUP = 12  # trials before the sampler begins to learn: the known ones, then drawn ones, the same for every model
 ATTENDING: Space = {"scaled": (False, True)}
 # Every search begins with these, as far as the model knows the setting: what was good before the search existed, on
 # AIFB and on MUTAG (docs/protocol.md). What they do not name is as ``NodeSettings`` has it.
@@ -65,6 +67,19 @@ def starts(searched: Iterable[str]) -> list[dict[str, Any]]:
     """The settings that a search begins with."""
     usual = dataclasses.asdict(NodeSettings())
     return [{name: {**usual, **start}[name] for name in searched} for start in STARTS]
+
+
+def drawn(number: int, searched: Iterable[str]) -> dict[str, Any]:
+    """Settings at random, but the same for every model, as far as it knows them: what is compared are models, not their
+    luck."""
+    rng = random.Random(number)
+    everything = {
+        name: math.exp(rng.uniform(math.log(values[1]), math.log(values[2])))
+        if values[0] == "log"
+        else rng.choice(values)
+        for name, values in (COMMON | HEADED | OURS | ATTENDING).items()
+    }
+    return {name: everything[name] for name in searched}
 
 
 class Search:
@@ -112,8 +127,8 @@ class Search:
         searched = space(model, fixed)
         known = starts(searched)
         for number in range(first, first + count):
-            if number < len(known):
-                study.enqueue_trial(known[number])
+            if number < STARTUP:
+                study.enqueue_trial(known[number] if number < len(known) else drawn(number, searched))
             values = study.ask(_distributions(searched)).params
             settings = {"model": model, "epochs": self.facts["epochs"], **fixed, **values}
             asked.append({"number": number, "settings": settings})
@@ -127,10 +142,13 @@ class Search:
             key=lambda trial: int(trial["number"]),
         )
         write_json(self.path / "trials.json", self.trials)
-        write_text(self.path / "best.yaml", self._best())
+        if self.ranked():
+            write_text(self.path / "best.yaml", self._best())
 
     def ranked(self) -> list[dict[str, Any]]:
-        return sorted(self.trials, key=lambda trial: -float(trial["value"]))
+        """The trials that came to an end, the best first."""
+        finished = [trial for trial in self.trials if "error" not in trial]
+        return sorted(finished, key=lambda trial: -float(trial["value"]))
 
     def _best(self) -> str:
         """What ``brgcn train --config`` takes."""
@@ -144,13 +162,14 @@ class Search:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         # constant_liar: trials that are asked for together do not all try the same
         sampler = optuna.samplers.TPESampler(
-            seed=len(self.trials), multivariate=True, constant_liar=True, n_startup_trials=STARTUP
+            seed=len(self.trials), multivariate=True, constant_liar=True, n_startup_trials=0
         )
         study = optuna.create_study(direction="maximize", sampler=sampler)
         distributions = _distributions(space(self.facts["model"], self.facts["fixed"]))
         for trial in self.trials:
             values = {name: trial["settings"][name] for name in distributions}
-            study.add_trial(optuna.trial.create_trial(params=values, distributions=distributions, value=trial["value"]))
+            outcome = {"state": optuna.trial.TrialState.FAIL} if "error" in trial else {"value": trial["value"]}
+            study.add_trial(optuna.trial.create_trial(params=values, distributions=distributions, **outcome))
         return study
 
 
