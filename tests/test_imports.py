@@ -21,9 +21,10 @@ ALLOWED = {
     "ops": {"errors", "graph"},
     "nn": {"errors", "graph", "ops"},
     "tasks": {"errors", "config", "graph", "receptive_field", "ops", "nn", "data"},
-    "experiments": {"errors", "config", "nn", "data", "tasks"},
-    "explain": {"errors", "graph", "nn", "data", "tasks"},
-    "bench": {"errors", "graph", "receptive_field", "ops", "nn", "data", "tasks"},
+    "figures": {"data"},
+    "explain": {"errors", "figures", "graph", "nn", "data", "tasks"},
+    "bench": {"errors", "figures", "graph", "receptive_field", "ops", "nn", "data", "tasks"},
+    "experiments": {"errors", "config", "figures", "graph", "nn", "data", "tasks", "explain", "bench"},
     "cli": {"errors", "config", "data", "tasks", "experiments", "explain", "bench"},
     "__main__": {"cli"},
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from brgcn.bench.contender import OURS
 from brgcn.bench.growth import DEGREE
-from brgcn.data.files import atomic_write
+from brgcn.figures import new_figure, save, with_grid
 
 Row = Mapping[str, Any]
 # Colours that people with any colour vision tell apart (Okabe and Ito); shapes tell the same once more.
@@ -37,12 +37,8 @@ def draw(result: Mapping[str, Any], path: Path) -> Path | None:
     rows = [row for row in result["growth"] if row["ms"]]
     if not rows:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     series = [varies for varies in _PANELS if any(row["varies"] == varies for row in rows)]
-    figure = Figure(figsize=(5.6 * len(series), 8.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(5.6 * len(series), 8.6)
     panels = figure.subplots(2, len(series), squeeze=False)
     for column, varies in enumerate(series):
         mine = [row for row in rows if row["varies"] == varies]
@@ -59,9 +55,7 @@ def draw(result: Mapping[str, Any], path: Path) -> Path | None:
         x=0.01,
         ha="left",
     )
-    with atomic_write(path) as beside:
-        figure.savefig(beside, dpi=120, format="png")
-    return path
+    return save(figure, path)
 
 
 def _panel(axes: Any, rows: list[Row], varies: str, measure: str, factor: float) -> None:
@@ -92,10 +86,7 @@ def _panel(axes: Any, rows: list[Row], varies: str, measure: str, factor: float)
     axes.set_xticks(ticks, [_short(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(label)
-    axes.grid(True, which="major", color="#e3e3e3", linewidth=0.7)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    with_grid(axes)
     _name_ends(axes, ends, ticks)
 
 

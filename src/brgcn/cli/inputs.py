@@ -44,6 +44,8 @@ Features = Annotated[
         show_default=False,
     ),
 ]
+NodeDatasets = Annotated[str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")]
+Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(

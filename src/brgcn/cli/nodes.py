@@ -16,6 +16,7 @@ from brgcn.cli.console import print_json, say, stderr, stdout, warn
 from brgcn.cli.inputs import (
     Columns,
     DataDir,
+    Device,
     DropRelation,
     Features,
     LabelColumn,
@@ -62,7 +63,7 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(metavar="N", help="Short for --set epochs=N.", show_default=False)
     ] = None,
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The run folder; else a new one below runs/.", show_default=False)
     ] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout, warn
-from brgcn.cli.inputs import DataDir, split_names
+from brgcn.cli.inputs import DataDir, Device, NodeDatasets, split_names
 from brgcn.cli.reproduce_ablation import ablation
 from brgcn.cli.reproduce_cost import cost
 from brgcn.errors import BrgcnError, SettingsError
@@ -27,9 +27,7 @@ def register(app: typer.Typer) -> None:
 
 @reproduce_app.command("nodes")
 def nodes(
-    datasets: Annotated[
-        str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")
-    ] = "aifb,mutag",
+    datasets: NodeDatasets = "aifb,mutag",
     models: Annotated[
         str | None,
         typer.Option(
@@ -43,7 +41,7 @@ def nodes(
         int, typer.Option(metavar="N", min=0, help="Random re-splits of all labels, the same for every model.")
     ] = 0,
     preset: Annotated[str, typer.Option(metavar="PRESET", help="default or paper.")] = "default",
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/nodes"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is kept already.")] = False,
     data_dir: DataDir = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout
-from brgcn.cli.inputs import DataDir, split_names
+from brgcn.cli.inputs import DataDir, Device, NodeDatasets, split_names
 from brgcn.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def ablation(
-    datasets: Annotated[
-        str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")
-    ] = "aifb,mutag",
+    datasets: NodeDatasets = "aifb,mutag",
     models: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +34,7 @@ def ablation(
     ] = "attention",
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds on every cut.")] = 3,
     draws: Annotated[int, typer.Option(metavar="N", min=0, help="Random orders.")] = 5,
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and figures are kept.")] = Path(
         "results/ablation"
     ),

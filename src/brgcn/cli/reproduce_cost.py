@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout
+from brgcn.cli.inputs import Device
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def cost(
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     seconds: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time for each measurement.")] = 1.0,
     limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="A layer that takes longer, with its preparation, gives up.")

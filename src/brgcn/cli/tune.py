@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stderr, stdout
-from brgcn.cli.inputs import DataDir
+from brgcn.cli.inputs import DataDir, Device
 from brgcn.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def tune(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Not searched but fixed; may be repeated.")
     ] = None,
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The search; else tune/MODEL-DATASETS.", show_default=False)
     ] = None,

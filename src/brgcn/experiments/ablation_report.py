@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from brgcn.data.files import atomic_write
 from brgcn.experiments.ablation import MODELS, STEPS, Cut
+from brgcn.figures import new_figure, save, with_grid
 
 # The paper's table "Test Accuracy (%) achieved from the top x% attention relations for the AM dataset".
 PAPER_TOP = {
@@ -56,14 +56,10 @@ def report(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
     """A PNG with a panel per model of one data set."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     results = sorted(results, key=lambda r: MODELS.index(r["model"]))
     columns = min(3, len(results))
     lines = -(-len(results) // columns)
-    figure = Figure(figsize=(4.4 * columns, 3.4 * lines + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(4.4 * columns, 3.4 * lines + 0.6)
     panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(panels.flat):
         if place >= len(results):
@@ -82,9 +78,7 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
         x=0.01,
         ha="left",
     )
-    with atomic_write(path) as beside:
-        figure.savefig(beside, dpi=120, format="png")
-    return path
+    return save(figure, path)
 
 
 def _panel(axes: Any, result: dict[str, Any]) -> None:
@@ -101,10 +95,7 @@ def _panel(axes: Any, result: dict[str, Any]) -> None:
             low, high = ([100 * pick(v) for _, v in points] for pick in (min, max))
             axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
     axes.set_title(result["model"], fontsize=10, loc="left")
-    axes.grid(True, color="#e3e3e3", linewidth=0.7)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    with_grid(axes)
     axes.legend(fontsize=8, frameon=False, loc="lower right")
 
 

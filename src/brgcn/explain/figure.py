@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from brgcn.data.files import atomic_write
 from brgcn.errors import BrgcnError
 from brgcn.explain.explanation import Explanation, NodeRelation
 from brgcn.explain.names import short_name
+from brgcn.figures import new_figure, save, without_frame
 
 MOST_RELATIONS = 15
 MOST_NEIGHBOURS = 6
@@ -22,21 +22,15 @@ def draw(explanation: Explanation, path: Path) -> Path:
         raise BrgcnError(
             f"a figure cannot be written as {path.suffix or path.name!r}", remedy=f"Use {', '.join(FORMATS)}."
         )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     rows = max(len(explanation.relations[:MOST_RELATIONS]), len(explanation.node.relations[:MOST_RELATIONS]), 4)
-    figure = Figure(figsize=(14, 1.8 + 0.34 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(14, 1.8 + 0.34 * rows)
     if explanation.relations:
         left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
         _draw_relations(left, explanation)
     else:
         right = figure.subplots()
     _draw_node(right, explanation)
-    with atomic_write(path) as beside:
-        figure.savefig(beside, dpi=120, format=path.suffix.lower().removeprefix("."))
-    return path
+    return save(figure, path)
 
 
 def _draw_relations(axes: Any, explanation: Explanation) -> None:
@@ -51,7 +45,7 @@ def _draw_relations(axes: Any, explanation: Explanation) -> None:
     more = len(explanation.relations) - len(rows)
     ending = f", the first {len(rows)} of {len(rows) + more}" if more else ""
     axes.set_title(f"Which relations matter{ending}\n(labelled nodes that have them)", fontsize=11, loc="left")
-    _clean(axes)
+    without_frame(axes)
 
 
 def _draw_node(axes: Any, explanation: Explanation) -> None:
@@ -73,7 +67,7 @@ def _draw_node(axes: Any, explanation: Explanation) -> None:
     legend = "(a bar is a relation, its parts are neighbours, grey: the rest)"
     heading = f"Around {short_name(node.name, 40)}: {predicted}\n{legend}"
     axes.set_title(heading, fontsize=11, loc="left")
-    _clean(axes)
+    without_frame(axes)
 
 
 def _draw_neighbours(axes: Any, place: int, row: NodeRelation, width: float, letters_per_unit: float) -> None:
@@ -94,8 +88,3 @@ def _draw_neighbours(axes: Any, place: int, row: NodeRelation, width: float, let
         left += part
     if width - left > 1e-9:  # the other neighbours, or the node itself
         axes.barh(place, width - left, left=left, color=_REST, edgecolor="white", linewidth=0.6)
-
-
-def _clean(axes: Any) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)

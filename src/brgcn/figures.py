@@ -1,0 +1,38 @@
+"""What all figures have in common. matplotlib is imported when the first one is drawn, and needs no display."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from brgcn.data.files import atomic_write
+
+RESOLUTION = 120  # dots per inch
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Sizes in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def without_frame(axes: Any) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def with_grid(axes: Any) -> None:
+    axes.grid(True, which="major", color="#e3e3e3", linewidth=0.7)
+    axes.set_axisbelow(True)
+    without_frame(axes)
+
+
+def save(figure: Any, path: Path) -> Path:
+    """In the format of its name, beside its place first."""
+    with atomic_write(path) as beside:
+        figure.savefig(beside, dpi=RESOLUTION, format=path.suffix.lower().removeprefix("."))
+    return path
