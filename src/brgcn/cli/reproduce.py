@@ -58,6 +58,7 @@ def nodes(
       brgcn reproduce nodes --datasets mutag --models brgcn,rgcn --resplit 30
     """
     from brgcn.data import load_dataset
+    from brgcn.experiments.node_figure import draw
     from brgcn.experiments.node_report import report
     from brgcn.experiments.node_table import ROWS, measure_cell
     from brgcn.tasks.device import pick_device
@@ -95,11 +96,16 @@ def nodes(
                     continue
                 cells.append(cell)
     rows = report(cells)
+    by_data = {
+        name: [row for row in rows if row["dataset"] == name] for name in dict.fromkeys(r["dataset"] for r in rows)
+    }
+    for name, of_data in by_data.items():
+        say(f"figure      {draw(of_data, out / f'{name}-{preset}.png')}")
     if as_json:
         print_json(rows)
         return
-    for name in dict.fromkeys(row["dataset"] for row in rows):
-        stdout().print(node_table([row for row in rows if row["dataset"] == name]))
+    for of_data in by_data.values():
+        stdout().print(node_table(of_data))
     say(f"kept in {out}")
 
 

@@ -1,4 +1,4 @@
-"""``docs/results.md`` from the files in ``results/``; no number there is typed by hand.
+"""``docs/results.md`` and its figures from the files in ``results/``; no number there is typed by hand.
 
 python -m brgcn.experiments.tables
 """
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from brgcn.experiments import ablation_report, cost
+from brgcn.bench import figure as growth_figure
+from brgcn.experiments import ablation_report, cost, node_figure
 from brgcn.experiments.node_report import report
 from brgcn.tasks.run_files import write_text
 
@@ -88,7 +89,7 @@ def _cost(files: list[dict[str, Any]]) -> str:
     text = COST if files else ""
     for result in files:
         made = result["environment"]
-        name = "cpu" if made["device"] == "cpu" else "cuda"
+        name = _kind(result)
         where = f"{made['cpus']} CPU cores" if name == "cpu" else made["device"]
         text += f"\n## {where}\n\nMade with `{made['command']}` (torch {made['packages']['torch']}).\n\n"
         text += f"![Growth of time and memory](../results/cost/{name}.png)\n\n"
@@ -111,6 +112,7 @@ def _nodes(cells: list[dict[str, Any]]) -> str:
         chosen = [row for row in rows if (row["dataset"], row["preset"]) == (dataset, preset)]
         text += f"\n## {dataset}, preset `{preset}`\n\n"
         text += _facts([cell for cell in cells if (cell["dataset"], cell["preset"]) == (dataset, preset)])
+        text += f"![Accuracy of each model](../results/nodes/{dataset}-{preset}.png)\n\n"
         text += _table(chosen)
     return text
 
@@ -156,7 +158,26 @@ def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
+def figures(results: Path = RESULTS) -> None:
+    """Those that the page shows, drawn from the same files."""
+    rows = report(_read(results / "nodes"))
+    for dataset, preset in dict.fromkeys((row["dataset"], row["preset"]) for row in rows):
+        chosen = [row for row in rows if (row["dataset"], row["preset"]) == (dataset, preset)]
+        node_figure.draw(chosen, results / "nodes" / f"{dataset}-{preset}.png")
+    cut = [file for file in _read(results / "ablation") if "accuracy" in file]
+    for dataset, by in dict.fromkeys((result["dataset"], result["by"]) for result in cut):
+        chosen = [result for result in cut if (result["dataset"], result["by"]) == (dataset, by)]
+        ablation_report.draw(chosen, results / "ablation" / f"{dataset}-{by}.png")
+    for result in _read(results / "cost"):
+        growth_figure.draw(result, results / "cost" / f"{_kind(result)}.png")
+
+
+def _kind(result: dict[str, Any]) -> str:
+    return "cpu" if result["environment"]["device"] == "cpu" else "cuda"
+
+
 def main() -> None:
+    figures()
     write_text(PAGE, page())
 
 

@@ -1,0 +1,63 @@
+"""The node table as a picture: every run, every re-split, their means, and what the paper says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from brgcn.experiments.node_report import REFERENCE
+from brgcn.figures import new_figure, save, with_grid
+
+PARTS = {"benchmark": "the benchmark's split, one point per seed", "resplits": "random re-splits, one point per split"}
+OURS, OTHERS, PAPER = "#0072B2", "#777777", "#D55E00"
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
+    """``rows`` of ``report`` for one data set and preset; a panel for each part that was measured."""
+    parts = [part for part in PARTS if any(row[part] for row in rows)]
+    figure = new_figure(6.2 * len(parts), 1.3 + 0.36 * len(rows))
+    panels = figure.subplots(1, len(parts), squeeze=False, sharey=True)[0]
+    for part, axes in zip(parts, panels, strict=True):
+        for place, row in enumerate(rows):
+            _line(axes, place, row, part)
+        axes.set_yticks(range(len(rows)), [row["model"] for row in rows])
+        axes.set_xlabel("test accuracy, %")
+        axes.set_title(PARTS[part], fontsize=10, loc="left")
+        with_grid(axes)
+    panels[0].invert_yaxis()
+    first = rows[0]
+    figure.suptitle(
+        f"{first['dataset']}, preset {first['preset']}: mean with its standard error, "
+        f"bold where p < 0.05 against {REFERENCE}; diamond: the paper's figure",
+        fontsize=10,
+        x=0.01,
+        ha="left",
+    )
+    return save(figure, path)
+
+
+def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:
+    measured = row[part]
+    color = OURS if row["model"].startswith("brgcn") else OTHERS
+    if measured is not None:
+        raw = [100 * value for value in measured["raw"]]
+        # equal values beside each other: most of the points of a small test set are
+        spread = [
+            0.3 * (raw[:number].count(value) / max(1, raw.count(value)) - 0.5) for number, value in enumerate(raw)
+        ]
+        axes.scatter(raw, [place + off for off in spread], s=9, color=color, alpha=0.3, linewidths=0)
+        mean, error = 100 * measured["mean"], 100 * (measured["sem"] or 0)
+        axes.errorbar(mean, place, xerr=error, fmt="o", ms=6, color=color, capsize=3, lw=1.6)
+        differs = measured["p"] is not None and measured["p"] < 0.05
+        axes.annotate(
+            f"{mean:.1f}",
+            (mean, place),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            weight="bold" if differs else "normal",
+        )
+    if row["paper"] is not None and part == "benchmark":
+        axes.scatter([100 * row["paper"]], [place], marker="D", s=28, facecolors="none", edgecolors=PAPER)
