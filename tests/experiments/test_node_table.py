@@ -28,7 +28,8 @@ def data(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
 def test_every_row_is_measured_and_compared(data: Dataset, tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
     told: list[str] = []
-    cells = [measure_cell(data, model, "default", tmp_path, runs=2, resplits=3, tell=told.append) for model in ROWS]
+    folder = tmp_path / "nodes"
+    cells = [measure_cell(data, model, "default", folder, runs=2, resplits=3, tell=told.append) for model in ROWS]
     assert len(told) == 2 * len(ROWS)
     rows = report(cells[::-1])
     assert [row["model"] for row in rows] == list(ROWS)
@@ -67,14 +68,14 @@ def test_other_settings_are_another_measurement(data: Dataset, tmp_path: Path, m
 
 def test_resplits_are_the_same_for_every_model_and_keep_the_sizes(data: Dataset, tmp_path: Path, monkeypatch) -> None:
     seen: dict[str, list[torch.Tensor]] = {}
-    train = node_table._train
+    train = node_table.train_together
 
     def watching(inputs, nodes, labels, classes, settings, seeds, device, held=None):
         if held is not None:
             seen.setdefault(settings.model, []).append(held)
         return train(inputs, nodes, labels, classes, settings, seeds, device, held)
 
-    monkeypatch.setattr(node_table, "_train", watching)
+    monkeypatch.setattr(node_table, "train_together", watching)
     for model in ("brgcn", "majority"):
         measure_cell(data, model, "default", tmp_path, runs=0, resplits=4)
     ours, theirs = (torch.cat(parts, dim=1) for parts in seen.values())
