@@ -18,6 +18,14 @@ class BrgcnError(Exception):
         super().__init__(f"{text}\n  {remedy}" if remedy else text)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """torch says it in words alone: on the CPU, on a GPU, and when a size is beyond all counting."""
+    words = ("allocate memory", "out of memory", "not enough memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    )
+
+
 class GraphError(BrgcnError, ValueError):
     """Edges, types or sizes do not describe a graph."""
 

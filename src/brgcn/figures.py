@@ -8,6 +8,8 @@ from typing import Any
 from brgcn.data.files import atomic_write
 
 RESOLUTION = 120  # dots per inch
+# Colours that people with any colour vision tell apart (Okabe and Ito); where they matter, shapes tell the same.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
 
 
 def new_figure(width: float, height: float) -> Any:

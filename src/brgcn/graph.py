@@ -193,6 +193,10 @@ class RelationalGraph:
         )
         return replace(both, has_inverse=True)
 
+    def original_relation(self, relation: Tensor) -> Tensor:
+        """The relations that these are, or are the inverse of."""
+        return relation % self.num_original_relations
+
     def relation_label(self, relation: int, names: Any) -> str:
         """A readable name of a relation id, ``names`` being those of the original relations."""
         original = self.num_original_relations

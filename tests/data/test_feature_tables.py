@@ -123,7 +123,9 @@ def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--device", "cpu"])
     assert not stopped.value.code
-    assert "1 table of features, 2 columns" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "1 table of features, 2 columns" in said
+    assert "67 of 127 nodes are in no table of features" in said
     with pytest.raises(SystemExit):
         main(["predict", str(tmp_path / "run"), "--features", str(folder / "boxes.tsv")])
     assert "features are for new nodes" in capsys.readouterr().err
@@ -137,6 +139,7 @@ def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         ("B\tblue\n", "line 1: column '1' holds 'blue'"),
         ("box\tweight\nB\t1\nB\t2\n", "line 3: the node .* was in line 2 already"),
         ("box\tweight\nX\t1\n", "none of its 1 nodes is in the graph, such as X"),
+        ("X\t\t1\n", "line 1: column '1' is empty"),
         ("box\tweight\n", "a header and no rows"),
         ("box\nB\n", "the table has one column"),
         ("box\tweight\nB\t1\t2\n", "line 2: the row has 3 columns"),
@@ -169,6 +172,10 @@ def test_an_archive_is_never_unpickled(folder: Path, data: Dataset) -> None:
     np.savez(folder / "bad.npz", nodes=np.array([object()], dtype=object), features=np.ones((1, 1)))
     with pytest.raises(DataError, match="cannot be read"):
         read_feature_table(folder / "bad.npz", data.named_graph)
+    with (folder / "bad.npz").open("wb") as file:
+        np.save(file, np.ones((1, 1)))  # one array, not several
+    with pytest.raises(DataError, match="cannot be read"):
+        read_feature_table(folder / "bad.npz", data.named_graph)
     (folder / "bad.npz").write_bytes(b"PK no archive")
     with pytest.raises(DataError, match="cannot be read"):
         read_feature_table(folder / "bad.npz", data.named_graph)
@@ -179,6 +186,29 @@ def test_new_tables_need_known_columns(folder: Path, data: Dataset) -> None:
     table, _ = read_feature_table(folder / "other.tsv", data.named_graph)
     with pytest.raises(DataError, match="no table of the training has its columns"):
         node_inputs(data.named_graph, settings(), data.features, new_tables=[table])
+
+
+def test_tables_with_the_same_columns_are_told_apart_by_name(folder: Path, data: Dataset) -> None:
+    for name, node in (("a.tsv", "b1"), ("b.tsv", "t1")):
+        (folder / name).write_text(f"x\tage\n{EX}{node}\t1\n{EX}{node}0\t3\n")
+    tables = load(folder, "a.tsv", "b.tsv").features
+    (folder / "new").mkdir()
+    (folder / "new" / "b.tsv").write_text(f"x\tage\n{EX}t2\t5\n")
+    (folder / "new" / "c.tsv").write_text(f"x\tage\n{EX}t2\t5\n")
+    named = data.named_graph
+    known, unknown = (read_feature_table(folder / "new" / name, named)[0] for name in ("b.tsv", "c.tsv"))
+    row = node_inputs(named, settings(), tables, new_tables=[known]).features[named.find_nodes([f"{EX}t2"])]
+    assert row.tolist() == [[0, 0, 3, 1]]  # scaled as b.tsv was: mean 2, deviation 1
+    with pytest.raises(DataError, match=r"a\.tsv and b\.tsv of the training have the same columns"):
+        node_inputs(named, settings(), tables, new_tables=[unknown])
+
+
+def test_large_numbers_keep_their_differences(folder: Path, data: Dataset) -> None:
+    (folder / "time.tsv").write_text("".join(f"{EX}b{k}\t{1_700_000_000 + 30 * k}\t{k}e39\n" for k in range(3)))
+    table, _ = read_feature_table(folder / "time.tsv", data.named_graph)
+    features = table.matrix(data.graph.num_nodes)[table.nodes]
+    step = 1.5**0.5
+    torch.testing.assert_close(features[:, :2], torch.tensor([[-step, -step], [0, 0], [step, step]]))
 
 
 def test_a_constant_column_stays_finite(folder: Path, data: Dataset) -> None:

@@ -119,8 +119,26 @@ def test_measured_kept_and_continued(data: Dataset, tmp_path: Path, monkeypatch:
     assert steps["highest"][-1] == steps["lowest"][-1] == more["accuracy"]["all"]
     row = report([more])[0]
     assert row["top"]["100"] == pytest.approx(sum(more["accuracy"]["all"]) / 2)
-    assert row["gain"]["50"] == pytest.approx(row["top"]["50"] - row["top"]["100"])
+    assert row["gain"]["50"]["mean"] == pytest.approx(row["top"]["50"] - row["top"]["100"])
+    differences = [a - b for a, b in zip(more["accuracy"]["highest-5-0"], more["accuracy"]["all"], strict=True)]
+    spread = abs(differences[0] - differences[1]) / 2**0.5
+    assert row["gain"]["50"]["sem"] == pytest.approx(spread / 2**0.5)
     assert draw([more], tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_a_cut_that_does_not_fit_into_memory(data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    importance = measure_importance(data, tmp_path, runs=1, device="cpu", tell=quiet)
+
+    def full(*_: object) -> list[float]:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "accuracies", full)
+        nothing = measure_ablation(data, "rgcn", importance, tmp_path, runs=1, draws=0, tell=quiet)
+    assert set(nothing["errors"].values()) == {"out of memory on cpu"}
+    assert report([nothing])[0]["gain"]["50"] is None
+    something = measure_ablation(data, "rgcn", importance, tmp_path, runs=1, draws=0, tell=quiet)
+    assert not something["errors"]
 
 
 def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,20 @@ def test_other_settings_are_another_measurement(data: Dataset, tmp_path: Path, m
     assert told
 
 
+def test_what_does_not_fit_into_memory_is_said_and_tried_again(data: Dataset, tmp_path: Path, monkeypatch) -> None:
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node_table, "_benchmark", full)
+        cell = measure_cell(data, "rgcn", "default", tmp_path, runs=2)
+    assert cell["benchmark"] is None
+    assert report([cell])[0]["remark"] == "out of memory on cpu"
+    again = measure_cell(data, "rgcn", "default", tmp_path, runs=2)
+    assert again["benchmark"] is not None
+    assert report([again])[0]["remark"] == ""
+
+
 def test_resplits_are_the_same_for_every_model_and_keep_the_sizes(data: Dataset, tmp_path: Path, monkeypatch) -> None:
     seen: dict[str, list[torch.Tensor]] = {}
     train = node_table.train_together

@@ -19,16 +19,25 @@ def test_the_page_is_what_the_results_say() -> None:
 
 def test_ablation_and_cost(tmp_path: Path) -> None:
     accuracy = {cut.key: [0.5, 0.6] if cut.order == "lowest" else [0.8, 0.9] for cut in cuts(2)}
-    ablation = {"dataset": "toy", "model": "gat", "by": "lift", "runs": 2, "environment": MADE, "accuracy": accuracy}
+    ablation = {
+        "dataset": "toy",
+        "model": "gat",
+        "by": "lift",
+        "runs": 2,
+        "environment": MADE,
+        "accuracy": accuracy,
+        "errors": {},
+    }
     one = dict.fromkeys(VARIED, 1.0)
     exponents = {model: {"ms": one, "peak_bytes": dict.fromkeys(VARIED)} for model in PAPER}
-    for name, content in (("ablation", ablation), ("cost", {"environment": MADE, "exponents": exponents})):
+    cost = {"environment": MADE, "exponents": exponents, "quick": False, "growth": []}
+    for name, content in (("ablation", ablation), ("cost", cost)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "some.json").write_text(json.dumps(content))
     (tmp_path / "ablation" / "toy-relations.json").write_text(json.dumps({"dataset": "toy", "relations": []}))
     text = page(tmp_path)
     assert "## toy, ordered by lift" in text
-    cells = "85.00 | 85.00 | 85.00 | 75.25, 81.90, 88.52 | 85.00 | 85.00 | 55.00 | +0.00 | +0.00 | +0.00"
+    cells = "85.00 | 85.00 | 85.00 | 75.25, 81.90, 88.52 | 85.00 | 85.00 | 55.00" + 3 * " | +0.00 ± 0.00"
     assert f"| gat | {cells} |" in text
     assert "| gat | 1.00 | 1.00 | 1.00 | 1.00 | O(K · \\|N_i^r\\| · d²) | – | – | – | – |" in text
     assert "# Ablation" not in page(tmp_path / "nowhere")

@@ -12,7 +12,7 @@ import yaml
 
 from brgcn.cli import main
 from brgcn.data import NodeSplit, load_dataset
-from brgcn.errors import RunError, SettingsError
+from brgcn.errors import DataError, RunError, SettingsError
 from brgcn.experiments import trials as trials_module
 from brgcn.experiments.trials import best_epoch, run_asked
 from brgcn.experiments.tuning import STARTUP, Search, space
@@ -47,7 +47,7 @@ def test_ask_run_tell_and_go_on(toy: Path, tmp_path: Path) -> None:
     assert all(0 <= trial["value"] <= 1 and 1 <= trial["epochs"] <= 2 for trial in done)
     search.tell(done[:2])
     again = begin(tmp_path, toy)
-    assert again.trials == search.trials == json.loads((tmp_path / "trials.json").read_text())
+    assert again.trials == search.trials == json.loads((tmp_path / "trials.json").read_text())["trials"]
     again.tell(done)
     assert [trial["number"] for trial in again.trials] == [0, 1, 2]
     assert again.ask(1)["trials"][0]["number"] == 3
@@ -72,25 +72,33 @@ def test_what_is_fixed_is_not_searched(toy: Path, tmp_path: Path) -> None:
     )
     for trial in search.ask(3)["trials"]:
         assert (trial["settings"]["heads"], trial["settings"]["class_weights"]) == (3, True)
+    for name in ("model", "epochs", "patience"):
+        with pytest.raises(SettingsError, match=f"{name} cannot be fixed"):
+            Search.open(tmp_path / name, model="gat", datasets=["x"], folds=FOLDS, epochs=2, fixed={name: 3})
     with pytest.raises(SettingsError, match="unknown setting 'head'"):
         Search.open(tmp_path / "b", model="gat", datasets=[str(toy)], folds=FOLDS, epochs=2, fixed={"head": 3})
 
 
-def test_a_trial_that_does_not_fit_into_memory(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_that_fail(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     search = begin(tmp_path, toy)
     run = trials_module.Trials.run
 
     def failing(self: trials_module.Trials, settings: NodeSettings) -> dict:
         if settings.rare == 50:
-            raise torch.OutOfMemoryError
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+        if settings.rare:
+            raise DataError("the loss became nan in epoch 2")
         return run(self, settings)
 
     monkeypatch.setattr(trials_module.Trials, "run", failing)
-    done = list(run_asked(search.ask(2), torch.device("cpu"), None))
-    assert [trial.get("error") for trial in done] == [None, "out of memory"]
+    asked = search.ask(3)
+    asked["trials"][2]["settings"]["rare"] = 2
+    done = list(run_asked(asked, torch.device("cpu"), None))
+    assert [trial.get("error") for trial in done] == [None, "out of memory", "the loss became nan in epoch 2"]
+    assert done[0]["made_with"]["device"] == "cpu"
     search.tell(done)
     assert [trial["number"] for trial in search.ranked()] == [0]
-    assert search.ask(1)["trials"][0]["number"] == 2
+    assert search.ask(1)["trials"][0]["number"] == 3
     assert yaml.safe_load((tmp_path / "best.yaml").read_text())["epochs"] == done[0]["epochs"]
 
 

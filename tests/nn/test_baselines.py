@@ -113,6 +113,34 @@ def test_side_by_side_each_is_what_it_is_alone(kind: str, graph: RelationalGraph
         assert together.apart(number) is model
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_graph_without_edges(kind: str) -> None:
+    empty = torch.zeros(2, 0, dtype=torch.long), torch.zeros(0, dtype=torch.long)
+    graph = RelationalGraph.from_edges(*empty, NODES, RELATIONS).with_inverse()
+    scores = build(kind, graph)((graph, graph))
+    assert scores.shape == (NODES, CLASSES)
+    assert scores.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_join_as_in_our_models(kind: str, graph: RelationalGraph) -> None:
+    """Beside one-hot nodes they are added to the activated result of the first layer; alone they are dropped out."""
+    x = torch.randn(NODES, 5)
+    both = build(kind, graph, num_features=5, one_hot=True, normalise=True)
+    twin = build(kind, graph, normalise=True)
+    twin.load_state_dict({name: value for name, value in both.state_dict().items() if not name.startswith("input")})
+    activated = torch.nn.functional.elu if kind == "gat" else torch.relu
+    hidden = activated(twin._convolve(twin.layers[0], twin._input(graph, None)[0], graph)) + both.input(x)
+    hidden = torch.nn.functional.layer_norm(hidden, hidden.shape[-1:])
+    expected = twin._convolve(twin.layers[1], hidden, graph)
+    if kind == "han":
+        expected = twin.output(torch.relu(expected))
+    torch.testing.assert_close(both((graph, graph), x), expected)
+    alone = build(kind, graph, num_features=5, hidden_dropout=0.9).train()
+    first = [alone((graph, graph), x, seed=seed) for seed in (1, 2)]
+    assert not first[0].equal(first[1])
+
+
 def test_alone_and_grown(graph: RelationalGraph) -> None:
     model = build("gat", graph)
     assert PygBaseline.together([model]) is model.apart(0)

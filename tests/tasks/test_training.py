@@ -30,9 +30,11 @@ def records_of(trained: NodeTrainer, run: int = 0) -> list[dict]:
 
 @pytest.mark.parametrize("patience", [0, 3])
 @pytest.mark.parametrize("refit", [True, False])
-@pytest.mark.parametrize("model", ["brgcn", "rgcn"])
+@pytest.mark.parametrize("model", ["brgcn", "rgcn", "gat"])
 def test_continuing_equals_never_stopping(patience, refit, model) -> None:
-    options = {"epochs": 8, "patience": patience, "refit": refit, "dropout": 0.3, "model": model}
+    if model == "gat":
+        pytest.importorskip("torch_geometric")
+    options = {"epochs": 8, "patience": patience, "refit": refit, "dropout": 0.3, "hidden_dropout": 0.2, "model": model}
     whole = trainer([0, 5], **options)
     records = list(whole.epochs())
     for stop in range(len(records)):
@@ -57,6 +59,8 @@ def test_continuing_equals_never_stopping(patience, refit, model) -> None:
         {"patience": 3, "refit": False, "dropout": 0.2},
         {"model": "rgcn"},
         {"hidden_dropout": 0.5, "heads": 2, "counts": "log", "rare": 3},
+        {"normalise": True, "hidden_dropout": 0.3, "heads": 2},
+        {"model": "gat"},
     ],
 )
 def test_runs_together_are_the_runs_alone(settings) -> None:

@@ -13,7 +13,6 @@ import torch
 
 _STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _LEFT_TO_OTHERS = 1 << 30
-_WORDS = ("out of memory", "allocate memory", "not enough memory", "Storage size calculation overflowed")
 
 
 class PeakMemory:
@@ -96,13 +95,6 @@ def available_memory() -> int | None:
     if room is None or not most.isdigit():
         return room
     return max(0, min(room, int(most) - used))
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """torch says it in words alone, but for CUDA."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(word in str(error) for word in _WORDS)
 
 
 def _give_back(device: torch.device) -> None:

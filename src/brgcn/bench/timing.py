@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from brgcn.bench.memory import PeakMemory, is_out_of_memory, memory_ceiling
-from brgcn.errors import BrgcnError
+from brgcn.bench.memory import PeakMemory, memory_ceiling
+from brgcn.errors import BrgcnError, is_out_of_memory
 
 WARM_UP = 5  # calls; one more than a recorded CUDA graph needs before it is replayed
 SHORTEST = 0.005  # seconds that one measurement lasts at least

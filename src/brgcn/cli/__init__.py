@@ -15,7 +15,7 @@ import typer
 from brgcn.cli import bench, nodes, reproduce, tune, use
 from brgcn.cli.console import print_error, say
 from brgcn.cli.data import data_app
-from brgcn.errors import BrgcnError
+from brgcn.errors import BrgcnError, is_out_of_memory
 
 INTERRUPTED = 130
 
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:  # a defect of ours: say so in one line, and how to show it to us
         if debug:
             raise
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             remedy = "Use a smaller width (--set hidden=16) or fewer bases (--set bases=10)."
             print_error(BrgcnError("there is not enough memory", remedy=remedy))
             sys.exit(1)
@@ -101,11 +101,3 @@ def _explain_os_error(error: OSError) -> BrgcnError:
     message, remedy = known.get(error.errno or 0, (error.strerror or str(error), None))
     path = error.filename2 or error.filename  # of a renaming the place, not the name beside it
     return BrgcnError(message, where=str(path) if path else None, remedy=remedy)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """torch says it in words alone: on the CPU, on a GPU, and when a size is beyond all counting."""
-    words = ("allocate memory", "out of memory", "not enough memory", "Storage size calculation overflowed")
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
-    )

@@ -158,6 +158,7 @@ def train(
         warn(data.warnings)
         if data.features:
             say(_features(data))
+            warn(_nameless(data, chosen))
         out = out or Path("runs") / f"{_file_name(data.name)}-{chosen.model}-{time.strftime('%Y%m%d-%H%M%S')}"
         say(f"{data.name}: {_sizes(data)}, {len(data.splits['train']):,} training labels, on {place}")
         with _saying_how_to_continue(out), TrainingBar(runs, chosen) as bar:
@@ -182,6 +183,18 @@ def _features(data: Dataset) -> str:
     tables, columns = len(data.features), sum(len(table.columns) for table in data.features)
     nodes = sum(table.nodes.numel() for table in data.features)
     return f"{tables} table{'s' * (tables > 1)} of features, {columns} columns, {nodes:,} rows"
+
+
+def _nameless(data: Dataset, settings: NodeSettings) -> list[str]:
+    """Nodes that a model without one-hot vectors cannot tell from each other."""
+    known = {node for table in data.features for node in table.nodes.tolist()}
+    alike = data.graph.num_nodes - len(known)
+    if not alike or settings.one_hot or settings.literals != "nodes":
+        return []
+    return [
+        f"{alike:,} of {data.graph.num_nodes:,} nodes are in no table of features; before the first layer they are all "
+        "alike. --set one_hot=true tells them apart."
+    ]
 
 
 def _one_model(*named: Any) -> str:

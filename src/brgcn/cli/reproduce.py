@@ -58,6 +58,7 @@ def nodes(
       brgcn reproduce nodes --datasets mutag --models brgcn,rgcn --resplit 30
     """
     from brgcn.data import load_dataset
+    from brgcn.experiments.kept import all_results
     from brgcn.experiments.node_figure import draw
     from brgcn.experiments.node_report import report
     from brgcn.experiments.node_table import ROWS, measure_cell
@@ -99,8 +100,10 @@ def nodes(
     by_data = {
         name: [row for row in rows if row["dataset"] == name] for name in dict.fromkeys(r["dataset"] for r in rows)
     }
-    for name, of_data in by_data.items():
-        say(f"figure      {draw(of_data, out / f'{name}-{preset}.png')}")
+    everything = report(all_results(out))  # the figure shows all that is kept, not the rows of this call alone
+    for name in by_data:
+        shown = [row for row in everything if (row["dataset"], row["preset"]) == (name, preset)]
+        say(f"figure      {draw(shown, out / f'{name}-{preset}.png')}")
     if as_json:
         print_json(rows)
         return

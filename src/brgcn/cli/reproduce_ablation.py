@@ -53,7 +53,7 @@ def ablation(
     """
     from brgcn.data import load_dataset
     from brgcn.experiments.ablation import MEASURES, MODELS, measure_ablation, measure_importance
-    from brgcn.experiments.ablation_report import draw, report
+    from brgcn.experiments.ablation_report import cut_results, draw, report
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.node_runs import check_trainable
 
@@ -70,8 +70,9 @@ def ablation(
             common: dict[str, Any] = {"runs": runs, "device": place, "overwrite": overwrite, "tell": status.update}
             importance = measure_importance(data, out, **common)
             of_data = [measure_ablation(data, model, importance, out, by=by, draws=draws, **common) for model in chosen]
-            say(f"figure      {draw(of_data, out / f'{data.name}-{by}.png')}")
             results += of_data
+            everything = cut_results(out, data.name, by)  # the figure shows all that is kept
+            say(f"figure      {draw(everything, out / f'{data.name}-{by}.png')}")
     rows = report(results)
     if as_json:
         print_json(rows)
@@ -86,6 +87,8 @@ def ablation_table(rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
     from brgcn.cli.views import percent
+    from brgcn.experiments.ablation import ORDERS
+    from brgcn.experiments.ablation_report import gain_text
 
     first = rows[0]
     table = Table(
@@ -93,12 +96,12 @@ def ablation_table(rows: list[dict[str, Any]]) -> Table:
         title_justify="left",
     )
     table.add_column("model")
-    columns = [*(f"top {share} %" for share in first["top"]), "highest", "random", "lowest"]
+    columns = [*(f"top {share} %" for share in first["top"]), *ORDERS]
     for column in (*columns, *(f"gain at {share} %" for share in first["gain"])):
         table.add_column(column, justify="right")
     for row in rows:
-        means = [row["mean_over_steps"][order] for order in ("highest", "random", "lowest")]
-        gains = ["–" if gain is None else f"{100 * gain:+.2f}" for gain in row["gain"].values()]
+        means = [row["mean_over_steps"][order] for order in ORDERS]
+        gains = [gain_text(gain) for gain in row["gain"].values()]
         table.add_row(row["model"], *(percent(value) for value in (*row["top"].values(), *means)), *gains)
     table.caption = "highest, random, lowest: mean over 10 to 90 %; gain: what leaving out the least important gains"
     return table

@@ -21,9 +21,12 @@ def cost(
         float, typer.Option(metavar="SECONDS", min=1, help="A layer that takes longer, with its preparation, gives up.")
     ] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny and inaccurate, to see that it works.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the result and its figure are kept.")] = Path(
-        "results/cost"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where it is kept; else results/cost, with --quick cost-quick.", show_default=False
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
     """Time and memory of a layer against nodes, edges, relations and width, beside the paper's complexity.
@@ -40,6 +43,7 @@ def cost(
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.run_files import write_json
 
+    out = out or (Path("cost-quick") if quick else Path("results") / "cost")
     place = pick_device(device)
     with stderr().status("") as status:
         budget = None if quick else Budget(seconds=seconds, limit=limit)
@@ -59,7 +63,7 @@ def cost_tables(result: dict[str, Any]) -> list[Table]:
     """Exponents of time and of memory."""
     from rich.table import Table
 
-    from brgcn.experiments.cost import PAPER, VARIED
+    from brgcn.experiments.cost import PAPER, VARIED, exponent_texts
 
     tables = []
     for what, measure, place in (("time", "ms", 1), ("memory", "peak_bytes", 2)):
@@ -69,7 +73,7 @@ def cost_tables(result: dict[str, Any]) -> list[Table]:
             table.add_column(f"{name} {letter}", justify="right")
         table.add_column("paper, for one node")
         for model, facts in PAPER.items():
-            numbers = result["exponents"][model][measure].values()
-            table.add_row(model, *("–" if n is None else f"{n:.2f}" for n in numbers), facts[place])
+            table.add_row(model, *exponent_texts(result, model, measure), facts[place])
+        table.caption = "* from fewer points: the layer failed at some size"
         tables.append(table)
     return tables

@@ -81,7 +81,8 @@ def tune(
         print_json({**search.facts, "trials": search.ranked()})
         return
     stdout().print(search_table(search.ranked()[:10], search.facts))
-    say(f"{len(search.trials)} trials in {out}; train with the best: brgcn train --config {out / 'best.yaml'}")
+    best = f"; train with the best: brgcn train --config {out / 'best.yaml'}" if search.ranked() else ""
+    say(f"{len(search.trials)} trials in {out}{best}")
 
 
 def _run(search: Any, wanted: int, device: str, data_dir: Path | None) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor
 
+from brgcn.data.feature_tables import FeatureTable
 from brgcn.data.literals import Literals
 from brgcn.data.named_graph import NamedGraph
 from brgcn.data.names import NameTable
 from brgcn.graph import RelationalGraph
-
-if TYPE_CHECKING:
-    from brgcn.data.feature_tables import FeatureTable
 
 Task = Literal["nodes", "links"]
 

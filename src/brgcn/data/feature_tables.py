@@ -8,11 +8,10 @@ mean 0 and variance 1 over the nodes of the table.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brgcn.data.dataset import Dataset
-from brgcn.data.files import check_file, kind_of, sha256_of
+from brgcn.data.files import check_file, kind_of
 from brgcn.data.named_graph import NamedGraph, join_names
 from brgcn.data.tables import iter_rows
 from brgcn.errors import DataError
@@ -36,20 +34,19 @@ class FeatureTable:
     name: str  # of the file, for people
     columns: tuple[str, ...]
     nodes: Tensor  # [n] ids, each once
-    values: Tensor  # [n, columns] as they were given
+    values: Tensor  # [n, columns] as they were given, in float64: a date in seconds has more digits than float32
 
     def matrix(self, num_nodes: int, known: FeatureTable | None = None) -> Tensor:
         """[num_nodes, columns + 1] scaled as ``known`` (else this table) demands, and 1 for those in the table."""
         mean, scale = (self if known is None else known)._scaling()
         features = torch.zeros(num_nodes, len(self.columns) + 1)
-        features[self.nodes, :-1] = ((self.values.double() - mean) / scale).float()
+        features[self.nodes, :-1] = ((self.values - mean) / scale).float()
         features[self.nodes, -1] = 1.0
         return features
 
     def _scaling(self) -> tuple[Tensor, Tensor]:
-        values = self.values.double()
-        scale = values.std(0, correction=0)
-        return values.mean(0), torch.where(scale > 0, scale, 1.0)
+        scale = self.values.std(0, correction=0)
+        return self.values.mean(0), torch.where(scale > 0, scale, 1.0)
 
 
 def read_feature_table(path: str | Path, named: NamedGraph) -> tuple[FeatureTable, list[str]]:
@@ -81,29 +78,20 @@ def read_feature_table(path: str | Path, named: NamedGraph) -> tuple[FeatureTabl
     return FeatureTable(path.name, columns, ids[known], values[known]), warnings
 
 
-def with_features(dataset: Dataset, paths: Sequence[str | Path]) -> Dataset:
-    """The data set with the features of these tables."""
-    tables: list[FeatureTable] = []
-    warnings: list[str] = []
-    digest = hashlib.sha256(dataset.fingerprint.encode())
-    for path in paths:
-        table, said = read_feature_table(path, dataset.named_graph)
-        tables.append(table)
-        warnings += said
-        digest.update(sha256_of(Path(path).expanduser()).encode())
-    return replace(
-        dataset,
-        features=(*dataset.features, *tables),
-        warnings=(*dataset.warnings, *warnings),
-        fingerprint=digest.hexdigest() if tables else dataset.fingerprint,
-    )
-
-
-def same_columns(tables: Sequence[FeatureTable], given: FeatureTable) -> int:
-    """Which of the tables has the columns of ``given``."""
-    for number, table in enumerate(tables):
-        if table.columns == given.columns:
-            return number
+def table_like(given: FeatureTable, tables: Sequence[FeatureTable]) -> int:
+    """Which of the tables ``given`` continues: the one with its columns, and of several the one with its name."""
+    fitting = [number for number, table in enumerate(tables) if table.columns == given.columns]
+    if len(fitting) > 1:
+        fitting = [number for number in fitting if tables[number].name == given.name] or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = " and ".join(tables[number].name for number in fitting)
+        raise DataError(
+            f"{names} of the training have the same columns",
+            where=given.name,
+            remedy="Give the file the name of the one that it continues.",
+        )
     known = "; ".join(f"{table.name}: {join_names(table.columns, limit=6)}" for table in tables) or "none at all"
     raise DataError(
         f"no table of the training has its columns ({join_names(given.columns, limit=6)})",
@@ -145,7 +133,7 @@ def _read_text(path: Path, named: NamedGraph) -> tuple[tuple[str, ...], list[str
         raise DataError(
             "the table has one column", where=str(path), remedy="It needs the node and at least one number in a row."
         )
-    in_words = any(_number(cell) is None for cell in first[1:])
+    in_words = all(_number(cell) is None and cell.strip() for cell in first[1:])
     has_header = in_words and int(named.find_nodes([first[0].strip()])) < 0
     columns = tuple(cell.strip() for cell in first[1:]) if has_header else tuple(str(i) for i in range(1, len(first)))
     names: list[str] = []
@@ -174,7 +162,7 @@ def _read_text(path: Path, named: NamedGraph) -> tuple[tuple[str, ...], list[str
         values.append(numbers)
     if not names:
         raise DataError("the table has a header and no rows", where=str(path), remedy="It needs a row for each node.")
-    return columns, names, torch.tensor(values), _Lines("line", lines)
+    return columns, names, torch.tensor(values, dtype=torch.double), _Lines("line", lines)
 
 
 def _read_arrays(path: Path) -> tuple[tuple[str, ...], list[str], Tensor, _Lines]:
@@ -182,7 +170,7 @@ def _read_arrays(path: Path) -> tuple[tuple[str, ...], list[str], Tensor, _Lines
     try:
         with np.load(path, allow_pickle=False) as stored:
             nodes, features = stored["nodes"], stored["features"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:  # TypeError: one array, not several
         raise DataError(
             f"the arrays `nodes` and `features` cannot be read ({error})",
             where=str(path),
@@ -195,7 +183,7 @@ def _read_arrays(path: Path) -> tuple[tuple[str, ...], list[str], Tensor, _Lines
             where=str(path),
             remedy="`nodes` must be [n] texts and `features` [n, width] numbers.",
         )
-    values = torch.from_numpy(features.astype(np.float32))
+    values = torch.from_numpy(features.astype(np.float64))
     bad = ~torch.isfinite(values).all(1)
     if bool(bad.any()):
         row = int(bad.nonzero()[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,8 @@ from torch import Tensor
 from brgcn.data import cache
 from brgcn.data.assemble import node_splits, warn_of_unused_drops
 from brgcn.data.dataset import Dataset
-from brgcn.data.feature_tables import with_features
-from brgcn.data.files import kind_of
+from brgcn.data.feature_tables import FeatureTable, read_feature_table
+from brgcn.data.files import kind_of, sha256_of
 from brgcn.data.folder import Inputs, Options, recognise
 from brgcn.data.labels import LabelTable, read_label_table, split_table_by_hash
 from brgcn.data.named_graph import NamedGraph
@@ -78,12 +79,30 @@ def load_dataset(
     fingerprint = inputs.fingerprint()
     kept = cache.cache_file(fingerprint, cache_dir)
     if use_cache and (dataset := cache.open_cached(kept, name=name, source=source)) is not None:
-        return with_features(dataset, features)
+        return _with_features(dataset, features)
     read = _read_links if inputs.task == "links" else _read_nodes
     dataset = replace(read(inputs, progress), name=name, source=source, fingerprint=fingerprint)
     if use_cache:
         cache.store(kept, dataset)
-    return with_features(dataset, features)
+    return _with_features(dataset, features)
+
+
+def _with_features(dataset: Dataset, paths: Sequence[str | Path]) -> Dataset:
+    """The data set with the features of these tables."""
+    tables: list[FeatureTable] = []
+    warnings: list[str] = []
+    digest = hashlib.sha256(dataset.fingerprint.encode())
+    for path in paths:
+        table, said = read_feature_table(path, dataset.named_graph)
+        tables.append(table)
+        warnings += said
+        digest.update(sha256_of(Path(path).expanduser()).encode())
+    return replace(
+        dataset,
+        features=(*dataset.features, *tables),
+        warnings=(*dataset.warnings, *warnings),
+        fingerprint=digest.hexdigest() if tables else dataset.fingerprint,
+    )
 
 
 # ---------------------------------------------------------------------- which files

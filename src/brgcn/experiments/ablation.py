@@ -12,7 +12,6 @@ Either can give the order.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,8 @@ from typing import Any, NamedTuple
 import torch
 
 from brgcn.data import Dataset, NamedGraph
-from brgcn.errors import DataError
+from brgcn.errors import DataError, is_out_of_memory
+from brgcn.experiments.kept import kept_result
 from brgcn.experiments.node_table import accuracies, train_together
 from brgcn.experiments.presets import node_settings
 from brgcn.explain.importance import relation_importance
@@ -33,10 +33,11 @@ from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
 from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.together import runs_together
 from brgcn.tasks.training import field_for, input_rows
 
 MODELS = ("brgcn", "brgcn-node", "brgcn-relation", "rgcn", "han", "gat")
-ORDERS = ("highest", "lowest", "random")
+ORDERS = ("highest", "random", "lowest")
 MEASURES = ("attention", "lift")
 STEPS = 10
 Tell = Callable[[str], None]
@@ -86,15 +87,16 @@ def measure_importance(
     """Relation types of the data set with what they receive; kept in a file."""
     path = folder / f"{data.name}-relations.json"
     settings = ablation_settings("brgcn", data)
-    kept = _kept(path, settings, data, runs=runs)
+    facts = _facts(settings, data, runs=runs)
+    kept = kept_result(path, facts)
     if kept is not None and not overwrite:
         return kept
     tell(f"{data.name}: which relations BR-GCN attends to")
     device = torch.device(device)
-    inputs = node_inputs(data.named_graph, settings).to(device)
+    inputs = node_inputs(data.named_graph, settings, data.features).to(device)
     with threads(torch.get_num_threads()):
         rows = relation_ranking(data, inputs, settings, runs, device)
-    result = _facts(settings, data, runs=runs) | {"environment": environment(device), "relations": rows}
+    result = facts | {"environment": environment(device), "relations": rows}
     write_json(path, result)
     return result
 
@@ -104,21 +106,18 @@ def relation_ranking(
 ) -> list[dict[str, Any]]:
     """Each relation type with the attention that it receives, its lift (1: as much as uniform attention would give)
     and at how many places it occurs."""
-    train = data.splits["train"]
-    trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, range(runs), device)
-    field = field_for(inputs.graph, train.nodes, settings)
+    train, graph = data.splits["train"], inputs.graph
+    field = field_for(graph, train.nodes, settings)
     count = data.graph.num_relations
+    original = graph.original_relation(torch.arange(graph.num_relations))  # a relation and its inverse are one type
     totals = torch.zeros(3, count, dtype=torch.double)  # attention, lift, places
-    for run in range(runs):
-        model = trainer.trained(run)
-        assert isinstance(model, NodeModel)
+    for model in _trained(data, inputs, settings, runs, device):
         for layer in model.attention(field.layers, input_rows(field, inputs.features)):
             assert layer.relation is not None
-            found = relation_importance(layer.relation, inputs.graph.num_relations + 1)
+            found = relation_importance(layer.relation, graph.num_relations + 1)
             places = found.nodes.double()
             for row, value in enumerate((found.attention, found.lift, torch.ones_like(found.attention))):
-                both = (value.nan_to_num() * places)[: inputs.graph.num_relations].cpu()
-                totals[row] += both.view(-1, count).sum(0)  # a relation and its inverse
+                totals[row].index_add_(0, original, (value.nan_to_num() * places)[: graph.num_relations].cpu())
     attention, lift = totals[0] / totals[2].clamp(min=1), totals[1] / totals[2].clamp(min=1)
     return [
         {
@@ -130,6 +129,20 @@ def relation_ranking(
         }
         for r in range(count)
     ]
+
+
+def _trained(
+    data: Dataset, inputs: NodeInputs, settings: NodeSettings, runs: int, device: torch.device
+) -> Iterator[NodeModel]:
+    train = data.splits["train"]
+    size = runs_together(inputs.graph, settings, runs, device)
+    for first in range(0, runs, size):
+        seeds = range(first, min(first + size, runs))
+        trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, seeds, device)
+        for run in range(len(seeds)):
+            model = trainer.trained(run)
+            assert isinstance(model, NodeModel)
+            yield model
 
 
 def ranking_by(measure: str, importance: dict[str, Any]) -> list[int]:
@@ -160,10 +173,10 @@ def measure_ablation(
     path = folder / f"{data.name}-{model}-{by}.json"
     settings = ablation_settings(model, data)
     ranking = ranking_by(by, importance)
-    facts = {"model": model, "by": by, "runs": runs, "ranking": ranking}
-    result = _kept(path, settings, data, **facts) if not overwrite else None
+    facts = _facts(settings, data, model=model, by=by, runs=runs, ranking=ranking)
+    result = kept_result(path, facts) if not overwrite else None
     if result is None:
-        result = _facts(settings, data, **facts) | {"accuracy": {}}
+        result = facts | {"accuracy": {}, "errors": {}}
     device = torch.device(device)
     keep_freed_memory()
     for cut in cuts(draws):
@@ -171,10 +184,16 @@ def measure_ablation(
             continue
         tell(f"{data.name}: {model}, {cut.order} {100 * cut.step // STEPS} %" + f", draw {cut.draw}" * bool(cut.draw))
         named = only_relations(data.named_graph, cut.kept(ranking))
-        inputs = node_inputs(named, settings).to(device)
-        with threads(torch.get_num_threads()):
-            accuracy = accuracies(data, inputs, settings, range(runs), device)
-        result["accuracy"][cut.key] = accuracy
+        inputs = node_inputs(named, settings, data.features).to(device)
+        try:
+            with threads(torch.get_num_threads()):
+                result["accuracy"][cut.key] = accuracies(data, inputs, settings, range(runs), device)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            result["errors"][cut.key] = f"out of memory on {device}"
+        else:
+            result["errors"].pop(cut.key, None)
         result["environment"] = environment(device)
         write_json(path, result)
     return result
@@ -195,12 +214,3 @@ def only_relations(named: NamedGraph, kept: Sequence[int]) -> NamedGraph:
 def _facts(settings: NodeSettings, data: Dataset, **more: Any) -> dict[str, Any]:
     facts = {"dataset": data.name, "settings": dataclasses.asdict(settings), "fingerprint": data.fingerprint}
     return facts | more
-
-
-def _kept(path: Path, settings: NodeSettings, data: Dataset, **more: Any) -> dict[str, Any] | None:
-    """What was measured before of the same kind."""
-    if not path.exists():
-        return None
-    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    wanted = _facts(settings, data, **more)
-    return result if all(result.get(name) == value for name, value in wanted.items()) else None

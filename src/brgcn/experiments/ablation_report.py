@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from brgcn.experiments.ablation import MODELS, STEPS, Cut
-from brgcn.figures import new_figure, save, with_grid
+from brgcn.experiments.ablation import MODELS, ORDERS, STEPS, Cut
+from brgcn.experiments.kept import all_results
+from brgcn.figures import BLUE, GREY, ORANGE, new_figure, save, with_grid
 
 # The paper's table "Test Accuracy (%) achieved from the top x% attention relations for the AM dataset".
 PAPER_TOP = {
@@ -20,15 +22,26 @@ PAPER_TOP = {
     "brgcn": (85.91, 89.19, 92.55),
 }
 TOP = (1, 5, 10)
-# Colours that people with any colour vision tell apart (Okabe and Ito); shapes tell the same once more.
-STYLES = {"highest": ("#0072B2", "o"), "random": ("#777777", "s"), "lowest": ("#D55E00", "v")}
+STYLES = {"highest": (BLUE, "o"), "random": (GREY, "s"), "lowest": (ORANGE, "v")}
+
+
+def cut_results(folder: Path, dataset: str, by: str) -> list[dict[str, Any]]:
+    """All models that were measured on the cuts of a data set."""
+    return [r for r in all_results(folder) if (r["dataset"], r.get("by")) == (dataset, by)]
+
+
+def gain_text(gain: dict[str, float | None] | None) -> str:
+    """In percent."""
+    if gain is None or gain["mean"] is None:
+        return "–"
+    return f"{100 * gain['mean']:+.2f}" + ("" if gain["sem"] is None else f" ± {100 * gain['sem']:.2f}")
 
 
 def curves(result: dict[str, Any]) -> dict[str, list[list[float]]]:
     """For each order the accuracies at every step, runs (and draws) together; empty where nothing was measured yet."""
     found: dict[str, list[list[float]]] = {}
     draws = 1 + max((int(key.rsplit("-", 1)[1]) for key in result["accuracy"] if key.startswith("random")), default=-1)
-    for order in STYLES:
+    for order in ORDERS:
         numbers = range(draws) if order == "random" else range(1)
         keys = [[Cut(order, step, draw).key for draw in numbers] or ["all"] for step in range(1, STEPS + 1)]
         found[order] = [
@@ -39,17 +52,21 @@ def curves(result: dict[str, Any]) -> dict[str, list[list[float]]]:
 
 def report(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row per model: accuracy with the top 10, 50 and 100 % of the relation types, mean over the steps from 10 to
-    90 % for each order, and what leaving out the least important tenth, half and nine tenths gains."""
+    90 % for each order, and what leaving out the least important tenth, half and nine tenths gains, with the standard
+    error of that over the seeds."""
     rows = []
     for result in sorted(results, key=lambda r: (r["dataset"], r["by"], MODELS.index(r["model"]))):
         of = {order: [_mean(values) for values in steps] for order, steps in curves(result).items()}
         top = of["highest"]
-        everything = top[-1]
         row: dict[str, Any] = {name: result[name] for name in ("dataset", "model", "by", "runs")}
         row["top"] = {f"{100 * step // STEPS}": top[step - 1] for step in TOP}
         row["paper_top"] = dict(zip(row["top"], (value / 100 for value in PAPER_TOP[result["model"]]), strict=True))
         row["mean_over_steps"] = {order: _mean([v for v in steps[:-1] if v is not None]) for order, steps in of.items()}
-        row["gain"] = {f"{100 * step // STEPS}": _difference(top[step - 1], everything) for step in (9, 5, 1)}
+        everything = result["accuracy"].get("all", [])
+        row["gain"] = {
+            f"{100 * step // STEPS}": _gain(result["accuracy"].get(Cut("highest", step).key, []), everything)
+            for step in (9, 5, 1)
+        }
         rows.append(row)
     return rows
 
@@ -73,7 +90,7 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
     first = results[0]
     figure.suptitle(
         f"{first['dataset']}: relation types kept by the {first['by']} they receive in BR-GCN "
-        f"({first['runs']} runs; random: mean and range over the draws)",
+        f"({first['runs']} runs; random: mean and range over draws and runs)",
         fontsize=11,
         x=0.01,
         ha="left",
@@ -99,8 +116,13 @@ def _panel(axes: Any, result: dict[str, Any]) -> None:
     axes.legend(fontsize=8, frameon=False, loc="lower right")
 
 
-def _difference(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
+def _gain(cut: Sequence[float], everything: Sequence[float]) -> dict[str, float | None] | None:
+    """Mean and standard error of the differences, seed by seed."""
+    differences = [one - other for one, other in zip(cut, everything, strict=False)]
+    if not differences:
+        return None
+    sem = statistics.stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else None
+    return {"mean": statistics.fmean(differences), "sem": sem}
 
 
 def _mean(values: Sequence[float]) -> float | None:

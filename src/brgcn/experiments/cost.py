@@ -8,7 +8,7 @@ varied while the others stay. An exponent of 1 means proportional, 0 that it doe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -94,6 +94,16 @@ def exponents(rows: Sequence[Row]) -> dict[str, dict[str, dict[str, float | None
                 for letter, key in VARIED.items()
             }
     return found
+
+
+def exponent_texts(result: Mapping[str, Any], model: str, measure: str) -> list[str]:
+    """As they are shown, by what varies; with a star where the layer failed at some size and the others had to do."""
+    texts = []
+    for letter, value in result["exponents"][model][measure].items():
+        rows = [r for r in result["growth"] if (r["layer"], r["varies"]) == (PAPER[model][0], letter)]
+        star = "*" if any(row[measure] is None for row in rows) else ""
+        texts.append("–" if value is None else f"{value:.2f}{star}")
+    return texts
 
 
 def slope(points: Sequence[tuple[float, float | None]]) -> float | None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from brgcn.experiments.node_report import REFERENCE
-from brgcn.figures import new_figure, save, with_grid
+from brgcn.figures import BLUE, GREY, ORANGE, new_figure, save, with_grid
 
 PARTS = {"benchmark": "the benchmark's split, one point per seed", "resplits": "random re-splits, one point per split"}
-OURS, OTHERS, PAPER = "#0072B2", "#777777", "#D55E00"
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
@@ -39,7 +38,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 
 def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:
     measured = row[part]
-    color = OURS if row["model"].startswith("brgcn") else OTHERS
+    color = BLUE if row["model"].startswith("brgcn") else GREY
     if measured is not None:
         raw = [100 * value for value in measured["raw"]]
         # equal values beside each other: most of the points of a small test set are
@@ -60,4 +59,4 @@ def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:
             weight="bold" if differs else "normal",
         )
     if row["paper"] is not None and part == "benchmark":
-        axes.scatter([100 * row["paper"]], [place], marker="D", s=28, facecolors="none", edgecolors=PAPER)
+        axes.scatter([100 * row["paper"]], [place], marker="D", s=28, facecolors="none", edgecolors=ORANGE)

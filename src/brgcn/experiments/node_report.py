@@ -30,7 +30,8 @@ def _row(cell: Cell, reference: Cell | None) -> dict[str, Any]:
     row: dict[str, Any] = {name: cell[name] for name in ("dataset", "model", "preset")}
     row["test_items"] = cell["items"].get("test")
     row["paper"] = None if figure is None else figure[0] / 100
-    row["remark"] = remark(cell["model"], cell["dataset"])
+    said = [remark(cell["model"], cell["dataset"]), *sorted(set(cell.get("errors", {}).values()))]
+    row["remark"] = "; ".join(text for text in said if text)
     for part in ("benchmark", "resplits"):
         measured = cell[part]
         row[part] = None

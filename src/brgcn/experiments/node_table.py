@@ -7,7 +7,6 @@ needs; what is there already is not computed again.
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +16,8 @@ import torch
 from torch import Tensor
 
 from brgcn.data import Dataset
-from brgcn.errors import DataError
+from brgcn.errors import DataError, is_out_of_memory
+from brgcn.experiments.kept import kept_result
 from brgcn.experiments.presets import node_settings
 from brgcn.tasks.device import keep_freed_memory, threads
 from brgcn.tasks.environment import environment
@@ -50,20 +50,21 @@ def measure_cell(
     overwrite: bool = False,
     tell: Tell = lambda text: None,
 ) -> Cell:
-    """Measure what the file of the cell does not have yet, and keep it."""
+    """Measure what the file of the cell does not have yet, and keep it; that memory did not suffice is kept, too."""
     settings = node_settings(model, data.name, preset)
     path = cell_path(folder, data.name, model, preset)
-    cell = read_cell(path, settings, data) if not overwrite else None
+    facts = {"settings": dataclasses.asdict(settings), "fingerprint": data.fingerprint}
+    cell = kept_result(path, facts) if not overwrite else None
     if cell is None:
         cell = {
             "dataset": data.name,
             "model": model,
             "preset": preset,
-            "settings": dataclasses.asdict(settings),
-            "fingerprint": data.fingerprint,
+            **facts,
             "items": {name: len(split) for name, split in data.splits.items()},
             "benchmark": None,
             "resplits": None,
+            "errors": {},
         }
     inputs: NodeInputs | None = None
     device = torch.device(device)
@@ -78,19 +79,17 @@ def measure_cell(
         measure = _benchmark if part == "benchmark" else _resplits
         with threads(torch.get_num_threads()):
             keep_freed_memory()
-            cell[part] = measure(data, inputs, settings, wanted, device)
-        cell[part] |= {"seconds": round(time.perf_counter() - begun, 2), "environment": environment(device)}
+            try:
+                cell[part] = measure(data, inputs, settings, wanted, device)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                cell["errors"] = {**cell.get("errors", {}), part: f"out of memory on {device}"}
+            else:
+                cell["errors"] = {name: said for name, said in cell.get("errors", {}).items() if name != part}
+                cell[part] |= {"seconds": round(time.perf_counter() - begun, 2), "environment": environment(device)}
         write_json(path, cell)
     return cell
-
-
-def read_cell(path: Path, settings: NodeSettings, data: Dataset) -> Cell | None:
-    """What was measured before with the same settings on the same data."""
-    if not path.exists():
-        return None
-    cell: Cell = json.loads(path.read_text(encoding="utf-8"))
-    same = cell.get("settings") == dataclasses.asdict(settings) and cell.get("fingerprint") == data.fingerprint
-    return cell if same else None
 
 
 def _benchmark(data: Dataset, inputs: NodeInputs, settings: NodeSettings, runs: int, device: torch.device) -> Cell:

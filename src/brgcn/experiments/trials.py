@@ -9,7 +9,6 @@ never read. Every trial sees the same folds; a data set with a ``valid`` split i
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,11 +19,12 @@ from torch import Tensor
 
 from brgcn.config import build
 from brgcn.data import Dataset, load_dataset
+from brgcn.errors import DataError, is_out_of_memory
 from brgcn.tasks.cross_validation import cross_validate
 from brgcn.tasks.device import keep_freed_memory, pick_device, threads
 from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
-from brgcn.tasks.run_files import write_json
+from brgcn.tasks.run_files import read_json, write_json
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
 
@@ -66,7 +66,7 @@ class Trials:
         if key not in self._inputs:
             self._inputs[key] = node_inputs(data.named_graph, settings, data.features).to(self.device)
         with threads(torch.get_num_threads()):
-            if "valid" in data.splits:
+            if len(data.splits.get("valid", ())):
                 return self._on_valid(data, self._inputs[key], settings)
             return self._on_folds(data, self._inputs[key], settings)
 
@@ -115,13 +115,24 @@ def run_asked(asked: Mapping[str, Any], device: torch.device, data_dir: str | No
     """The trials of a file that ``brgcn tune --ask`` wrote, each with its result."""
     datasets = [load_dataset(name, data_dir=data_dir) for name in asked["datasets"]]
     trials = Trials(datasets, Folds(**asked["folds"]), device)
+    machine = environment(device)
+    made_with = {"commit": machine["commit"], "device": machine["device"], "torch": machine["packages"]["torch"]}
     for trial in asked["trials"]:
         settings = build(NodeSettings, trial["settings"], f"trial {trial['number']}")
-        try:
-            done = trials.run(settings)
-        except (torch.OutOfMemoryError, MemoryError):
-            done = {"value": None, "epochs": None, "error": "out of memory"}  # the others still count
-        yield {**trial, **done}
+        yield {**trial, **_outcome(trials, settings), "made_with": made_with}
+
+
+def _outcome(trials: Trials, settings: NodeSettings) -> dict[str, Any]:
+    """A trial that diverges or does not fit into memory is the worst there can be; the others still count."""
+    try:
+        return trials.run(settings)
+    except DataError as error:
+        said = error.message
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        said = "out of memory"
+    return {"value": 0.0, "epochs": 1, "error": said}
 
 
 def main() -> None:
@@ -131,14 +142,14 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data-dir", default=None)
     args = parser.parse_args()
-    asked = json.loads(args.asked.read_text(encoding="utf-8"))
+    asked = read_json(args.asked, "Give the file that brgcn tune --ask wrote.")
     device = pick_device(args.device)
     done = []
     for trial in run_asked(asked, device, args.data_dir):
         done.append(trial)
         said = trial.get("error") or f"{100 * trial['value']:.2f} at {trial['epochs']} ({trial['seconds']} s)"
         print(f"{trial['number']}: {said}", flush=True)
-        write_json(args.out, {**asked, "environment": environment(device), "trials": done})
+        write_json(args.out, {**asked, "trials": done})
 
 
 if __name__ == "__main__":

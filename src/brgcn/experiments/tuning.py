@@ -9,7 +9,6 @@ Optuna: ask, run, tell.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +18,9 @@ from typing import Any
 import yaml
 
 from brgcn.config import build
-from brgcn.errors import BrgcnError, RunError
+from brgcn.errors import BrgcnError, RunError, SettingsError
 from brgcn.nn import BASELINES
-from brgcn.tasks.run_files import write_json, write_text
+from brgcn.tasks.run_files import read_json, write_json, write_text
 from brgcn.tasks.settings import NodeSettings
 
 Space = dict[str, tuple[Any, ...]]
@@ -44,6 +43,7 @@ OURS: Space = {
     "aggregate": ("sum", "mean"),
     "bases": (0, 10, 30),
 }
+REMEDY = "The folder of the search is damaged; choose another --out, or put the file back."
 STARTUP = 12  # trials before the sampler begins to learn: the known ones, then drawn ones, the same for every model
 ATTENDING: Space = {"scaled": (False, True)}
 # Every search begins with these, as far as the model knows the setting: what was good before the search existed, on
@@ -101,13 +101,18 @@ class Search:
     ) -> Search:
         """Begin a search, or go on with one that was begun with the same facts. ``fixed`` settings are not searched."""
         fixed = dict(fixed or {})
+        for name in {"model", "epochs", "patience"} & set(fixed):
+            raise SettingsError(
+                f"{name} cannot be fixed in a search",
+                remedy="A search has one --model and a number of --epochs; the best one is read off each curve.",
+            )
         build(NodeSettings, {**fixed, "model": model, "epochs": epochs}, "the settings of the search")
         facts = {"model": model, "datasets": list(datasets), "folds": folds, "epochs": epochs, "fixed": fixed}
         kept = path / "search.json"
         if not kept.exists():
             write_json(kept, facts)
             return cls(path, facts, [])
-        before = json.loads(kept.read_text(encoding="utf-8"))
+        before = read_json(kept, REMEDY)
         changed = [name for name, value in facts.items() if before.get(name) != value]
         if changed:
             raise RunError(
@@ -116,7 +121,7 @@ class Search:
                 remedy="Choose another --out, or the options that it was begun with.",
             )
         file = path / "trials.json"
-        return cls(path, facts, json.loads(file.read_text(encoding="utf-8")) if file.exists() else [])
+        return cls(path, facts, read_json(file, REMEDY)["trials"] if file.exists() else [])
 
     def ask(self, count: int) -> dict[str, Any]:
         """Trials to run next, as ``experiments.trials`` takes them."""
@@ -141,7 +146,7 @@ class Search:
             [*self.trials, *(trial for trial in trials if trial["number"] not in known)],
             key=lambda trial: int(trial["number"]),
         )
-        write_json(self.path / "trials.json", self.trials)
+        write_json(self.path / "trials.json", {"trials": self.trials})
         if self.ranked():
             write_text(self.path / "best.yaml", self._best())
 
@@ -168,8 +173,7 @@ class Search:
         distributions = _distributions(space(self.facts["model"], self.facts["fixed"]))
         for trial in self.trials:
             values = {name: trial["settings"][name] for name in distributions}
-            outcome = {"state": optuna.trial.TrialState.FAIL} if "error" in trial else {"value": trial["value"]}
-            study.add_trial(optuna.trial.create_trial(params=values, distributions=distributions, **outcome))
+            study.add_trial(optuna.trial.create_trial(params=values, distributions=distributions, value=trial["value"]))
         return study
 
 

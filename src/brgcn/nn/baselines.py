@@ -9,8 +9,7 @@ row per node, and stands here in its place.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -21,7 +20,7 @@ from brgcn.errors import BrgcnError, SettingsError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.frame import glorot
 from brgcn.nn.node_model import InputMap, normalised
-from brgcn.nn.scorer import NodeScorer
+from brgcn.nn.scorer import NodeScorer, torch_seeded
 from brgcn.nn.slots import Seed
 
 BASELINES = ("han", "gat", "gin", "gcn", "majority")
@@ -41,12 +40,16 @@ class Baseline(NodeScorer):
         return self
 
     def rebuilt_for(self, old: RelationalGraph, new: RelationalGraph) -> NoReturn:
-        raise SettingsError("a baseline knows only the nodes that it was trained with")
+        raise SettingsError(
+            "a baseline knows only the nodes that it was trained with",
+            remedy="Train it again with them, or train brgcn, brgcn-node, brgcn-relation or rgcn.",
+        )
 
 
 class SideBySide(Baseline):
-    """Several baselines that are trained together: each computes by itself, on CUDA all at the same time. They draw
-    their dropout one after another from the same random numbers, so it depends on how many they are."""
+    """Several baselines that are trained together: each computes by itself, on CUDA all at the same time. PyG's layers
+    draw their dropout from torch, here one after another from the same random numbers, so with dropout a run depends on
+    which others it is trained with."""
 
     draws = True
 
@@ -173,17 +176,26 @@ class PygBaseline(Baseline):
     def forward(self, graphs: Sequence[RelationalGraph], x: Tensor | None = None, seed: Seed = None) -> Tensor:
         if len(graphs) != self.num_layers:
             raise SettingsError(f"the model has {self.num_layers} layers, but {len(graphs)} graphs were given")
-        with _dropout_of(seed if self.training else None):
-            h, given = self._input(graphs[0], x)
-            for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
-                if number:
-                    h = F.elu(h) if self.kind == "gat" else F.relu(h)
-                    h = normalised(h) if self.normalise else h
-                    h = F.dropout(h, self.hidden_dropout, self.training)
-                h = self._convolve(layer, h, graph)[: graph.num_targets]
-                if number == 0 and given is not None:
-                    h = h + given[: graph.num_targets]
-            return h if self.output is None else self.output(h)
+        if seed is None or not self.training:
+            return self._run(graphs, x)
+        number = int(seed.flatten()[0]) if isinstance(seed, Tensor) else seed
+        with torch_seeded(number, graphs[0].device):
+            return self._run(graphs, x)
+
+    def _run(self, graphs: Sequence[RelationalGraph], x: Tensor | None) -> Tensor:
+        """As our models do it: what features are mapped to is added to the activated result of the first layer."""
+        h, given = self._input(graphs[0], x)
+        for number, (layer, graph) in enumerate(zip(self.layers, graphs, strict=True)):
+            if number:
+                h = normalised(h) if self.normalise else h
+            if number or self.table is None:
+                h = F.dropout(h, self.hidden_dropout, self.training)
+            h = self._convolve(layer, h, graph)[: graph.num_targets]
+            if not _is_last(number, self):
+                h = F.elu(h) if self.kind == "gat" else F.relu(h)
+            if number == 0 and given is not None:
+                h = h + given[: graph.num_targets]
+        return h if self.output is None else self.output(h)
 
     def _input(self, graph: RelationalGraph, x: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """What enters the first layer, and what is added to its result."""
@@ -197,11 +209,14 @@ class PygBaseline(Baseline):
             return torch.relu(given), None
         return self.table.index_select(0, self.row if graph.origin is None else self.row[graph.origin.node]), given
 
-    def _convolve(self, layer: nn.Module, h: Tensor, graph: RelationalGraph) -> Tensor:
+    def _convolve(self, layer: Any, h: Tensor, graph: RelationalGraph) -> Tensor:
         """[num_nodes, ..]; the rows of nodes that are no targets are not what the whole graph would give."""
         out: Tensor
         if self.kind == "han":
-            out = layer({NODE: h}, self._edges(graph))[NODE]
+            edges = self._edges(graph)
+            if not edges:  # HANConv gives nothing at all then
+                return h.new_zeros(h.size(0), layer.out_channels)
+            out = layer({NODE: h}, edges)[NODE]
         else:
             out = layer(h, *self._edges(graph))
         return out
@@ -259,19 +274,6 @@ def _with_loops(graph: RelationalGraph) -> Tensor:
 def _is_last(number: int, model: PygBaseline) -> bool:
     """Whether the layer gives scores."""
     return number == model.num_layers - 1 and model.kind != "han"
-
-
-@contextlib.contextmanager
-def _dropout_of(seed: Seed) -> Iterator[None]:
-    """PyG draws from torch's random numbers; inside they begin at ``seed``."""
-    if seed is None:
-        yield
-        return
-    devices = [seed.device] if isinstance(seed, Tensor) and seed.is_cuda else []
-    number = int(seed.flatten()[0]) if isinstance(seed, Tensor) else seed
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(number)
-        yield
 
 
 def _pyg() -> Any:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
+import torch
 from torch import Tensor, nn
 
 from brgcn.graph import RelationalGraph
 from brgcn.nn.slots import Seed
+
+
+@contextlib.contextmanager
+def torch_seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Inside, torch's random numbers for the CPU and for ``device`` begin at ``seed``; outside they go on as if nothing
+    had been drawn."""
+    on_cuda = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_cuda else []):
+        torch.default_generator.manual_seed(seed)
+        if on_cuda:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        yield
 
 
 class NodeScorer(nn.Module):

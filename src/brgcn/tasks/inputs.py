@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from brgcn.data import NamedGraph
-from brgcn.data.feature_tables import FeatureTable, same_columns
+from brgcn.data.feature_tables import FeatureTable, table_like
 from brgcn.data.literal_features import LiteralEncoder
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.settings import NodeSettings
@@ -45,7 +45,7 @@ def node_inputs(
     """
     parts = [table.matrix(named.graph.num_nodes) for table in tables]
     for given in new_tables:
-        number = same_columns(tables, given)
+        number = table_like(given, tables)
         parts[number][given.nodes] = given.matrix(named.graph.num_nodes, known=tables[number])[given.nodes]
     graph = named.graph
     if settings.literals != "nodes":

@@ -48,12 +48,13 @@ def table_line(cells: Sequence[Any]) -> str:
     return "\t".join(" ".join(str(cell).splitlines()).replace("\t", " ") for cell in cells)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    with damage_of(path):
+def read_json(path: Path, remedy: str = DAMAGED) -> dict[str, Any]:
+    """An object of a file that we wrote."""
+    with damage_of(path, remedy):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError("the file is missing from the run folder") from None
+            raise DataError("the file is missing") from None
         except OSError as error:
             raise DataError(f"the file cannot be read ({error.strerror})") from None
         except ValueError as error:

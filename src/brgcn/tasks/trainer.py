@@ -2,8 +2,9 @@
 
 Runs that differ in their seed alone (or in the labels they see, as the folds of cross-validation do) are trained
 together as one wide model: their parameters lie side by side, and every gradient belongs to one run. Each is the same,
-up to rounding, as if it had been trained alone. Every epoch's dropout is derived from the run's seed and the epoch's
-number, so runs continued from a saved state go on exactly as if they had never stopped.
+up to rounding, as if it had been trained alone (but for baselines with dropout, whose random numbers are torch's).
+Every epoch's dropout is derived from the run's seed and the epoch's number, so runs continued from a saved state go on
+exactly as if they had never stopped.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch import Tensor
 from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
+from brgcn.nn.scorer import torch_seeded
 from brgcn.nn.slots import step_seeds
 from brgcn.receptive_field import ReceptiveField
 from brgcn.tasks.settings import NodeSettings
@@ -216,13 +218,11 @@ class NodeTrainer:
 
     @contextlib.contextmanager
     def _random_numbers(self, place: int) -> Iterator[None]:
-        """Where the model draws its dropout from torch, that begins at the seed of the epoch, recorded or not; whoever
-        uses torch's random numbers outside sees nothing of it."""
+        """Where the model draws its dropout from torch, that begins at the seed of the epoch, recorded or not."""
         if not self.model.draws:
             yield
             return
-        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
-            torch.manual_seed(self._drawn_seeds[place])
+        with torch_seeded(self._drawn_seeds[place], self.device):
             yield
 
     def _prepare_seeds(self) -> None:

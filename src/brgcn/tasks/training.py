@@ -8,6 +8,7 @@ from torch import Tensor
 from brgcn.graph import RelationalGraph
 from brgcn.nn import MODELS, NodeModel, NodeScorer
 from brgcn.nn.baselines import BASELINES, NEEDS_WHOLE_GRAPH, MajorityClass, PygBaseline
+from brgcn.nn.scorer import torch_seeded
 from brgcn.receptive_field import ReceptiveField, receptive_field
 from brgcn.tasks.settings import NodeSettings
 
@@ -18,8 +19,7 @@ def build_model(
     graph: RelationalGraph, num_classes: int, settings: NodeSettings, seed: int, num_features: int | None = None
 ) -> NodeScorer:
     """Initialised on the CPU from ``seed`` alone, whatever the device and the state of torch's random numbers."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with torch_seeded(seed, torch.device("cpu")):
         if settings.model in BASELINES:
             return _baseline(graph, num_classes, settings, num_features)
         node_attention, relation_attention = MODELS[settings.model]

@@ -1,0 +1,1 @@
+"""The sections of docs/results.md, each from its own files."""
