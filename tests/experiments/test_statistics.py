@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from brgcn.experiments.statistics import items_p_value, resplits_p_value, student_p_value
+from brgcn.experiments.statistics import items_p_value, resplits_p_value, shared_errors, student_p_value
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,9 @@ def test_resplits() -> None:
     assert resplits_p_value(second, second, 0.25) == 1.0
     assert resplits_p_value([0.8, 0.9], [0.7, 0.8], 0.25) < 1e-6
     assert math.isnan(resplits_p_value([0.8], [0.7], 0.25))
+
+
+def test_shared_errors() -> None:
+    always, never, often = [True, False, True], [True, False, False], [True, False, True]
+    assert shared_errors([[always, always], [always, never]]) == (1, 1, 3)  # the third is right in half of the runs
+    assert shared_errors([[often], [often]]) == (2, 1, 3)

@@ -7,7 +7,8 @@ from typing import Any
 
 from brgcn.experiments.node_table import ROWS, Cell
 from brgcn.experiments.paper_nodes import paper_figure, remark
-from brgcn.experiments.statistics import items_p_value, resplits_p_value
+from brgcn.experiments.statistics import items_p_value, resplits_p_value, shared_errors
+from brgcn.nn import MODELS
 from brgcn.tasks.metrics import summary
 
 REFERENCE = "brgcn"
@@ -23,6 +24,18 @@ def report(cells: Sequence[Cell]) -> list[dict[str, Any]]:
         reference = of.get((cell["dataset"], cell["preset"], REFERENCE))
         rows.append(_row(cell, reference if reference is not cell else None))
     return rows
+
+
+def common_ground(cells: Sequence[Cell]) -> tuple[int, int, int] | None:
+    """Test items that all models of the frame get right, and get wrong, and all items; None with fewer than two."""
+    ours = [cell["benchmark"]["right"] for cell in cells if cell["model"] in MODELS and cell["benchmark"] is not None]
+    if len(ours) < 2:
+        return None
+    return shared_errors([_booleans(runs) for runs in ours])
+
+
+def _booleans(runs: Sequence[str]) -> list[list[bool]]:
+    return [[item == "1" for item in run] for run in runs]
 
 
 def _row(cell: Cell, reference: Cell | None) -> dict[str, Any]:
@@ -44,7 +57,6 @@ def _row(cell: Cell, reference: Cell | None) -> dict[str, Any]:
 
 def _p_value(part: str, reference: Cell, measured: Cell) -> float:
     if part == "benchmark":
-        ours, theirs = ([[item == "1" for item in run] for run in one["right"]] for one in (reference, measured))
-        return items_p_value(ours, theirs)
+        return items_p_value(_booleans(reference["right"]), _booleans(measured["right"]))
     n = min(len(reference["accuracy"]), len(measured["accuracy"]))  # the first n splits are the same
     return resplits_p_value(reference["accuracy"][:n], measured["accuracy"][:n], measured["test_share"])

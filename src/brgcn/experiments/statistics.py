@@ -1,4 +1,4 @@
-"""Paired tests between two models. A p-value is that of "no difference", two-sided."""
+"""Paired tests between two models, and what models have in common. A p-value is that of "no difference", two-sided."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from collections.abc import Sequence
 import torch
 
 FLIPS = 20_000
+
+
+def shared_errors(right: Sequence[Sequence[Sequence[bool]]]) -> tuple[int, int, int]:
+    """Of test items that several models were asked about, ``right`` [models][runs][items]: how many are right in more
+    than four of five runs of every model, how many wrong, and how many there are."""
+    shares = torch.stack([torch.tensor(runs, dtype=torch.double).mean(0) for runs in right])  # [models, items]
+    return int((shares > 0.8).all(0).sum()), int((shares < 0.2).all(0).sum()), shares.size(1)
 
 
 def items_p_value(first: Sequence[Sequence[bool]], second: Sequence[Sequence[bool]], seed: int = 0) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 
 from brgcn.experiments import node_figure
 from brgcn.experiments.kept import all_results
-from brgcn.experiments.node_report import report
+from brgcn.experiments.node_report import common_ground, report
 from brgcn.experiments.pages.markdown import percent, table
+from brgcn.nn import MODELS
 
 HEAD = """
 # Node classification
@@ -33,6 +34,7 @@ def section(results: Path) -> str:
         text += _facts([cell for cell in cells if (cell["dataset"], cell["preset"]) == (dataset, preset)])
         text += f"![Accuracy of each model](../results/nodes/{dataset}-{preset}.png)\n\n"
         text += _table(chosen)
+        text += _shared([cell for cell in cells if (cell["dataset"], cell["preset"]) == (dataset, preset)])
     return text
 
 
@@ -41,6 +43,19 @@ def figures(results: Path) -> None:
     for dataset, preset in _tables(rows):
         chosen = [row for row in rows if (row["dataset"], row["preset"]) == (dataset, preset)]
         node_figure.draw(chosen, results / "nodes" / f"{dataset}-{preset}.png")
+
+
+def _shared(cells: list[dict[str, Any]]) -> str:
+    """How much models can differ at all."""
+    found = common_ground(cells)
+    if found is None:
+        return ""
+    right, wrong, items = found
+    models = ", ".join(MODELS)
+    return (
+        f"\nOf the {items} test items of the benchmark, {right} are right and {wrong} are wrong in more than four of "
+        f"five runs of each of {models}: on {items - right - wrong} they can differ.\n"
+    )
 
 
 def _tables(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
