@@ -1,0 +1,152 @@
+"""Ranks of true triples among all candidates, raw and filtered, in one pass.
+
+For a triple (h, r, t) the tail is ranked among the scores of (h, r, e) over all entities e, and the head among those of
+(e, r, t). *Filtered* leaves out the other entities that are known to answer the query. A rank is counted, never read
+off a sorted list: the optimistic one is 1 + the number of higher scores, the pessimistic one the number of scores that
+are at least as high (the true one included), the realistic one their mean. The true score is taken from the same row as
+all others, so that equal scores are ties. Each distinct query is scored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from brgcn.errors import DataError
+from brgcn.tasks.known_triples import SIDES, KnownTriples, check_triples
+
+CELLS = 1 << 25  # scores that are held at a time
+Scorer = Callable[[Tensor, Tensor], Tensor]  # (entity [b], relation [b]) -> scores of all entities [b, N]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Two rows per triple: first the tails of all triples, then the heads. Candidates are those that are ranked, the
+    true one included."""
+
+    relation: Tensor  # [2n]
+    is_head: Tensor  # [2n]
+    higher: dict[str, Tensor]  # "raw", "filtered": [2n] candidates with a higher score
+    equal: dict[str, Tensor]  # [2n] candidates with the same score, the true one included
+    candidates: dict[str, Tensor]  # [2n]
+
+    def of(self, setting: str, ties: str = "realistic") -> Tensor:
+        """[2n] in float64; ``setting`` raw or filtered; ``ties`` optimistic, realistic or pessimistic."""
+        optimistic = 1.0 + self.higher[setting].double()
+        pessimistic = (self.higher[setting] + self.equal[setting]).double()
+        if ties == "optimistic":
+            return optimistic
+        return pessimistic if ties == "pessimistic" else (optimistic + pessimistic) / 2
+
+
+def rank(
+    triples: Tensor, score_tails: Scorer, score_heads: Scorer, known: KnownTriples, *, cells: int = CELLS
+) -> Ranks:
+    """Rank both sides of ``triples`` [n, 3].
+
+    Args:
+        score_tails: (heads, relations) -> [b, N] logits of all tails.
+        score_heads: (tails, relations) -> [b, N] logits of all heads.
+        known: what is left out when filtered; it must hold the ranked triples.
+        cells: scores that may be held at a time; it changes speed and memory, never a rank.
+    """
+    check_triples(triples, known.num_entities, known.num_relations)
+    head, relation, tail = triples.long().unbind(1)
+    columns: dict[str, list[Tensor]] = {
+        name: [] for name in ("higher", "equal", "known_higher", "known_equal", "known")
+    }
+    for side in SIDES:
+        given, wanted = (head, tail) if side == "tail" else (tail, head)
+        score = score_tails if side == "tail" else score_heads
+        for name, counted in _one_side(given, relation, wanted, score, known, side, cells).items():
+            columns[name].append(counted)
+    count = {name: torch.cat(parts) for name, parts in columns.items()}
+    everything = torch.full_like(count["known"], known.num_entities)
+    return Ranks(
+        torch.cat([relation, relation]).cpu(),
+        torch.arange(2 * len(triples)) >= len(triples),
+        {"raw": count["higher"], "filtered": count["higher"] - count["known_higher"]},
+        {"raw": count["equal"], "filtered": count["equal"] - count["known_equal"]},
+        {"raw": everything, "filtered": everything - count["known"]},
+    )
+
+
+def _one_side(
+    given: Tensor, relation: Tensor, wanted: Tensor, score: Scorer, known: KnownTriples, side: str, cells: int
+) -> dict[str, Tensor]:
+    """For each triple, on the CPU: higher and equal scores among all entities, the same among known other answers, and
+    how many of these there are."""
+    keys, query = torch.unique(given * known.num_relations + relation, return_inverse=True)
+    order = torch.argsort(query, stable=True)  # triples of the same query beside each other
+    first = torch.searchsorted(query[order], torch.arange(keys.numel() + 1, device=query.device))
+    entity, of_relation = keys // known.num_relations, keys % known.num_relations
+    answers = known.by_side[side]
+    begin, end = answers.of(entity, of_relation)
+    found = torch.zeros(5, given.numel(), dtype=torch.long)
+    for some in _batches(first, known.num_entities, cells):
+        scores = score(entity[some], of_relation[some]).float()  # [b, N]
+        _check(scores, entity[some], known.num_entities)
+        mine = order[first[some.start] : first[some.stop]]
+        row = (query[mine] - some.start).to(scores.device)
+        truth = scores[row, wanted[mine].to(scores.device)]
+        higher, equal = _count(scores, row, truth, cells)
+        others = _known_others(scores, row, truth, wanted[mine], begin[query[mine]], end[query[mine]], answers.answer)
+        found[:, mine.cpu()] = torch.stack([higher, equal, *others]).cpu()
+    return dict(zip(("higher", "equal", "known_higher", "known_equal", "known"), found, strict=True))
+
+
+def _batches(first: Tensor, num_entities: int, cells: int) -> Iterator[slice]:
+    """Queries whose scores, and those of their triples, fit into ``cells``; at least one at a time."""
+    most = max(1, cells // max(1, num_entities))
+    ends = first.tolist()
+    begin = 0
+    while begin < len(ends) - 1:
+        end = begin + 1
+        while end < len(ends) - 1 and end - begin < most and ends[end + 1] - ends[begin] <= most:
+            end += 1
+        yield slice(begin, end)
+        begin = end
+
+
+def _count(scores: Tensor, row: Tensor, truth: Tensor, cells: int) -> tuple[Tensor, Tensor]:
+    """Higher and equal scores among all entities for each triple."""
+    parts = []
+    at_once = max(1, cells // scores.size(1))
+    for some, own in zip(row.split(at_once), truth.split(at_once), strict=True):
+        compared = scores.index_select(0, some)
+        parts.append(torch.stack([(compared > own.unsqueeze(1)).sum(1), (compared == own.unsqueeze(1)).sum(1)]))
+    higher, equal = torch.cat(parts, dim=1)
+    return higher, equal
+
+
+def _known_others(
+    scores: Tensor, row: Tensor, truth: Tensor, wanted: Tensor, begin: Tensor, end: Tensor, answer: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Among the known answers of each triple's query but its own: higher scores, equal ones, how many they are."""
+    sizes = end - begin
+    triple = torch.repeat_interleave(torch.arange(sizes.numel(), device=sizes.device), sizes)
+    within = torch.arange(triple.numel(), device=sizes.device) - (sizes.cumsum(0) - sizes)[triple]
+    other = answer[begin[triple] + within]
+    kept = other != wanted[triple]
+    triple, other = triple[kept].to(scores.device), other[kept].to(scores.device)
+    theirs, own = scores[row[triple], other], truth[triple]
+    ones = torch.ones_like(triple)
+    counts = [
+        torch.zeros_like(row).index_add_(0, triple, flag)
+        for flag in ((theirs > own).long(), (theirs == own).long(), ones)
+    ]
+    return counts[0], counts[1], counts[2]
+
+
+def _check(scores: Tensor, entity: Tensor, num_entities: int) -> None:
+    if scores.shape != (entity.numel(), num_entities):
+        raise DataError(f"a model gave scores of shape {list(scores.shape)}, not {[entity.numel(), num_entities]}")
+    if not bool(scores.isfinite().all()):
+        bad = int((~scores.isfinite()).any(1).nonzero()[0])
+        raise DataError(
+            f"the scores of entity {int(entity[bad])} hold NaN or infinity",
+            remedy="The model has diverged: train it again with a smaller learning_rate.",
+        )
