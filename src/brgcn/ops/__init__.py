@@ -5,6 +5,7 @@ version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 """
 
 from brgcn.ops.backend import backend_for, use_backend
+from brgcn.ops.count_scores import count_scores
 from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
 from brgcn.ops.mix_rows import mix_rows
 from brgcn.ops.node_level import attend_edges, average_edges
@@ -30,6 +31,7 @@ __all__ = [
     "average_edges",
     "backend_for",
     "combine_seed",
+    "count_scores",
     "dropout_scale",
     "edge_rows",
     "edge_sources",

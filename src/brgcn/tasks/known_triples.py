@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from brgcn.data.named_graph import first_occurrences
 from brgcn.errors import DataError
 
 SIDES = ("tail", "head")
@@ -44,7 +45,7 @@ class KnownTriples:
         tables = [table.long() for table in splits]
         triples = torch.cat(tables) if tables else torch.zeros(0, 3, dtype=torch.long)
         check_triples(triples, num_entities, num_relations)
-        triples = torch.unique(triples, dim=0)
+        triples = triples[first_occurrences(triples)]
         head, relation, tail = triples.unbind(1)
         self.num_entities, self.num_relations = num_entities, num_relations
         self.by_side = {

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from brgcn.errors import DataError
+from brgcn.ops import count_scores
 from brgcn.tasks.known_triples import SIDES, KnownTriples, check_triples
 
-CELLS = 1 << 25  # scores that are held at a time
+CELLS = 1 << 23  # scores that are held at a time
 Scorer = Callable[[Tensor, Tensor], Tensor]  # (entity [b], relation [b]) -> scores of all entities [b, N]
 
 
@@ -92,7 +93,7 @@ def _one_side(
         mine = order[first[some.start] : first[some.stop]]
         row = (query[mine] - some.start).to(scores.device)
         truth = scores[row, wanted[mine].to(scores.device)]
-        higher, equal = _count(scores, row, truth, cells)
+        higher, equal = count_scores(scores, row, truth, cells)
         others = _known_others(scores, row, truth, wanted[mine], begin[query[mine]], end[query[mine]], answers.answer)
         found[:, mine.cpu()] = torch.stack([higher, equal, *others]).cpu()
     return dict(zip(("higher", "equal", "known_higher", "known_equal", "known"), found, strict=True))
@@ -109,17 +110,6 @@ def _batches(first: Tensor, num_entities: int, cells: int) -> Iterator[slice]:
             end += 1
         yield slice(begin, end)
         begin = end
-
-
-def _count(scores: Tensor, row: Tensor, truth: Tensor, cells: int) -> tuple[Tensor, Tensor]:
-    """Higher and equal scores among all entities for each triple."""
-    parts = []
-    at_once = max(1, cells // scores.size(1))
-    for some, own in zip(row.split(at_once), truth.split(at_once), strict=True):
-        compared = scores.index_select(0, some)
-        parts.append(torch.stack([(compared > own.unsqueeze(1)).sum(1), (compared == own.unsqueeze(1)).sum(1)]))
-    higher, equal = torch.cat(parts, dim=1)
-    return higher, equal
 
 
 def _known_others(

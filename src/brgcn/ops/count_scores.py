@@ -1,0 +1,25 @@
+"""How many scores of a row are higher than, and how many equal to, a given one: what a rank is made of."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from brgcn.ops.backend import backend_for
+
+CELLS = 1 << 25  # comparisons that plain torch holds at a time
+
+
+def count_scores(scores: Tensor, row: Tensor, truth: Tensor, cells: int = CELLS) -> tuple[Tensor, Tensor]:
+    """For scores [b, N] and items m: #(scores[row_m] > truth_m) and #(scores[row_m] == truth_m)."""
+    if backend_for(scores) == "numba":
+        from brgcn.ops.cpu.count_scores import count_scores as fused
+
+        return fused(scores, row, truth)
+    parts = [torch.zeros(2, 0, dtype=torch.long, device=scores.device)]
+    at_once = max(1, cells // max(1, scores.size(1)))
+    for some, own in zip(row.split(at_once), truth.split(at_once), strict=True):
+        compared = scores.index_select(0, some)
+        parts.append(torch.stack([(compared > own.unsqueeze(1)).sum(1), (compared == own.unsqueeze(1)).sum(1)]))
+    higher, equal = torch.cat(parts, dim=1)
+    return higher, equal
