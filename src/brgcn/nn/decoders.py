@@ -1,0 +1,126 @@
+"""Decoders: how plausible a triple is, from the vectors of its head, relation and tail.
+
+A decoder has no parameters of its own. It says what a query looks for (the vector that the missing entity should have)
+and compares that with candidates, so that all tails or all heads of many queries are one matrix product.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from brgcn.errors import SettingsError
+
+
+class Decoder(ABC):
+    """Vectors are [.., width]; entities and relations have the same width."""
+
+    even = False  # whether the width must be even
+
+    @abstractmethod
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+        """What a tail of (head, relation, ?) should look like [b, width]."""
+
+    @abstractmethod
+    def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
+        """What a head of (?, relation, tail) should look like [b, width]."""
+
+    def match(self, query: Tensor, entity: Tensor) -> Tensor:
+        """[b] each query with its own entity."""
+        return (query * entity).sum(-1)
+
+    def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
+        """[b, N] each query with every entity."""
+        return query @ entities.T
+
+    def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        """[b]"""
+        return self.match(self.tail_query(head, relation), tail)
+
+    def score_tails(self, head: Tensor, relation: Tensor, entities: Tensor) -> Tensor:
+        """[b, N] of all entities [N, width] as tails."""
+        return self.match_all(self.tail_query(head, relation), entities)
+
+    def score_heads(self, tail: Tensor, relation: Tensor, entities: Tensor) -> Tensor:
+        """[b, N] of all entities as heads."""
+        return self.match_all(self.head_query(tail, relation), entities)
+
+
+class DistMult(Decoder):
+    """sum_k h_k r_k t_k: symmetric, (h, r, t) and (t, r, h) are equally plausible."""
+
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+        return head * relation
+
+    def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
+        return tail * relation
+
+
+class ComplEx(Decoder):
+    """Re(sum_k h_k r_k conj(t_k)) of complex vectors: the first half of a vector is real, the second imaginary."""
+
+    even = True
+
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+        (h_re, h_im), (r_re, r_im) = head.chunk(2, -1), relation.chunk(2, -1)
+        return torch.cat([h_re * r_re - h_im * r_im, h_re * r_im + h_im * r_re], dim=-1)
+
+    def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
+        (t_re, t_im), (r_re, r_im) = tail.chunk(2, -1), relation.chunk(2, -1)
+        return torch.cat([r_re * t_re + r_im * t_im, r_re * t_im - r_im * t_re], dim=-1)
+
+
+class HolE(Decoder):
+    """r . (h corr t) with (h corr t)_k = sum_i h_i t_(k + i), indices counted in a circle."""
+
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+        """h and r folded: (h conv r)_j = sum_i h_i r_(j - i)."""
+        width = head.size(-1)
+        folded: Tensor = torch.fft.irfft(torch.fft.rfft(head) * torch.fft.rfft(relation), n=width)
+        return folded
+
+    def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
+        """(r corr t)_i = sum_k r_k t_(k + i)."""
+        width = tail.size(-1)
+        unfolded: Tensor = torch.fft.irfft(torch.fft.rfft(relation).conj() * torch.fft.rfft(tail), n=width)
+        return unfolded
+
+
+class TransE(Decoder):
+    """-||h + r - t|| in the norm ``p``, 1 or 2."""
+
+    def __init__(self, p: int = 1) -> None:
+        self.p = p
+
+    def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
+        return head + relation
+
+    def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
+        return tail - relation
+
+    def match(self, query: Tensor, entity: Tensor) -> Tensor:
+        distance: Tensor = torch.linalg.vector_norm(query - entity, ord=self.p, dim=-1)
+        return -distance
+
+    def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
+        # exact differences: the faster way over a matrix product loses digits where vectors are close, and that is
+        # where ranks are decided
+        return -torch.cdist(query, entities, p=float(self.p), compute_mode="donot_use_mm_for_euclid_dist")
+
+
+DECODERS = ("distmult", "complex", "hole", "transe", "transe-l2")
+
+
+def decoder(name: str, width: int) -> Decoder:
+    """The decoder of this name for vectors of this width."""
+    known: dict[str, Decoder] = dict(zip(DECODERS, (DistMult(), ComplEx(), HolE(), TransE(1), TransE(2)), strict=True))
+    if name not in known:
+        raise SettingsError(f"there is no decoder {name!r}", remedy=f"Known: {', '.join(DECODERS)}.")
+    chosen = known[name]
+    if chosen.even and width % 2:
+        raise SettingsError(
+            f"{name} needs an even width, not {width}", remedy="Half of a vector is real, half imaginary."
+        )
+    return chosen

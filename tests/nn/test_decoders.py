@@ -1,0 +1,74 @@
+"""Decoders against plain loops over numbers, and against themselves: one triple, all tails, all heads."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from brgcn.errors import SettingsError
+from brgcn.nn.decoders import DECODERS, decoder
+
+WIDTH, ENTITIES, BATCH = 6, 9, 4
+
+
+def by_hand(name: str, h: list[float], r: list[float], t: list[float]) -> float:
+    d = len(h)
+    if name == "distmult":
+        return sum(h[k] * r[k] * t[k] for k in range(d))
+    if name == "complex":
+        half = d // 2
+        total = 0j
+        for k in range(half):
+            total += complex(h[k], h[k + half]) * complex(r[k], r[k + half]) * complex(t[k], t[k + half]).conjugate()
+        return total.real
+    if name == "hole":
+        return sum(r[k] * h[i] * t[(k + i) % d] for k in range(d) for i in range(d))
+    power = 2 if name.endswith("l2") else 1
+    return -(sum(abs(h[k] + r[k] - t[k]) ** power for k in range(d)) ** (1 / power))
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("width", [2, WIDTH])
+def test_one_triple_all_tails_and_all_heads_agree(name: str, width: int) -> None:
+    entities = torch.randn(ENTITIES, width, dtype=torch.double)
+    relation = torch.randn(BATCH, width, dtype=torch.double)
+    head, tail = torch.randint(ENTITIES, (2, BATCH))
+    chosen = decoder(name, width)
+    expected = torch.tensor(
+        [
+            [
+                by_hand(name, *(v.tolist() for v in (entities[head[b]], relation[b], entities[e])))
+                for e in range(ENTITIES)
+            ]
+            for b in range(BATCH)
+        ],
+        dtype=torch.double,
+    )
+    torch.testing.assert_close(chosen.score_tails(entities[head], relation, entities), expected)
+    one = chosen.score(entities[head], relation, entities[tail])
+    torch.testing.assert_close(one, expected[torch.arange(BATCH), tail])
+    heads = chosen.score_heads(entities[tail], relation, entities)
+    torch.testing.assert_close(heads[torch.arange(BATCH), head], one)
+    for e in range(ENTITIES):
+        alone = chosen.score(entities[e].expand(BATCH, -1), relation, entities[tail])
+        torch.testing.assert_close(heads[:, e], alone)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_gradients(name: str) -> None:
+    chosen = decoder(name, 4)
+    inputs = [torch.randn(n, 4, dtype=torch.double, requires_grad=True) for n in (3, 3, 5)]
+    assert torch.autograd.gradcheck(chosen.score_tails, inputs)
+    assert torch.autograd.gradcheck(chosen.score_heads, inputs)
+
+
+def test_an_odd_width_is_fine_but_for_complex_numbers() -> None:
+    for name in DECODERS:
+        if name == "complex":
+            with pytest.raises(SettingsError, match="even width, not 5"):
+                decoder(name, 5)
+            continue
+        vectors = torch.randn(3, 5)
+        assert decoder(name, 5).score_tails(vectors, vectors, vectors).shape == (3, 3)
+    with pytest.raises(SettingsError, match="no decoder 'rotate'"):
+        decoder("rotate", 4)
