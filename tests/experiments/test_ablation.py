@@ -47,6 +47,7 @@ def test_cuts_keep_tenths_in_their_order() -> None:
     assert Cut("lowest", 1).kept(ranking) == [5, 10]
     assert Cut("random", 5, 2).kept(ranking) == Cut("random", 5, 2).kept(ranking)
     assert set(Cut("random", 3, 1).kept(ranking)) < set(Cut("random", 7, 1).kept(ranking))  # cumulative
+    assert Cut("random", 5, 2).kept(ranking) == Cut("random", 5, 2).kept(ranking[::-1])  # whatever the ranking
     assert len({tuple(Cut("random", 5, draw).kept(ranking)) for draw in range(5)}) > 1
     assert all(Cut(order, STEPS, 3).kept(ranking) == sorted(ranking) for order in ("highest", "lowest", "random"))
     every = list(cuts(2))

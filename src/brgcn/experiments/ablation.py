@@ -60,6 +60,7 @@ class Cut(NamedTuple):
         if self.order == "lowest":
             ordered.reverse()
         elif self.order == "random":
+            ordered.sort()  # the same draws whatever the ranking
             random.Random(self.draw).shuffle(ordered)
         return sorted(ordered[: math.ceil(self.step * len(ordered) / STEPS)])
 

@@ -83,8 +83,9 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
             axes.set_visible(False)
             continue
         _panel(axes, results[place])
-    for axes in panels[-1]:
-        axes.set_xlabel("relation types kept, %")
+        if place + columns >= len(results):  # nothing stands below it
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("relation types kept, %")
     for line in panels:
         line[0].set_ylabel("test accuracy, %")
     first = results[0]
