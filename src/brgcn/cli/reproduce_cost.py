@@ -73,7 +73,9 @@ def cost_tables(result: dict[str, Any]) -> list[Table]:
             table.add_column(f"{name} {letter}", justify="right")
         table.add_column("paper, for one node")
         for model, facts in PAPER.items():
-            table.add_row(model, *exponent_texts(result, model, measure), facts[place])
-        table.caption = "* from fewer points: the layer failed at some size"
+            shown = exponent_texts(result, model, measure)
+            table.add_row(model, *shown, facts[place])
+            if any(text.endswith("*") for text in shown):
+                table.caption = "* from fewer points: the layer failed at some size"
         tables.append(table)
     return tables
