@@ -53,8 +53,8 @@ def _shared(cells: list[dict[str, Any]]) -> str:
     right, wrong, items = found
     models = ", ".join(MODELS)
     return (
-        f"\nOf the {items} test items of the benchmark, {right} are right and {wrong} are wrong in more than four of "
-        f"five runs of each of {models}: on {items - right - wrong} they can differ.\n"
+        f"\nOf the benchmark's {items} test items, those that are right in more than four of five runs of each of "
+        f"{models}: {right}; wrong in as many: {wrong}; on the other {items - right - wrong} they can differ.\n"
     )
 
 
