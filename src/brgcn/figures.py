@@ -33,6 +33,10 @@ def with_grid(axes: Any) -> None:
     without_frame(axes)
 
 
+def heading(figure: Any, text: str) -> None:
+    figure.suptitle(text, fontsize=10, x=0.01, ha="left")
+
+
 def save(figure: Any, path: Path) -> Path:
     """In the format of its name, beside its place first."""
     with atomic_write(path) as beside:

@@ -9,7 +9,7 @@ from typing import Any
 
 from brgcn.bench.contender import OURS
 from brgcn.bench.growth import DEGREE
-from brgcn.figures import new_figure, save, with_grid
+from brgcn.figures import heading, new_figure, save, with_grid
 
 Row = Mapping[str, Any]
 # Colours that people with any colour vision tell apart (Okabe and Ito); shapes tell the same once more.
@@ -49,11 +49,8 @@ def draw(result: Mapping[str, Any], path: Path) -> Path | None:
     panels[1][0].set_ylabel("peak memory, MiB")
     device = result["environment"]["device"]
     where = f"{result['environment']['cpus']} CPU cores" if device == "cpu" else device
-    figure.suptitle(
-        f"One layer on random graphs, {where}; dotted: each array once at {result['copy_rate_gb_s']:,.0f} GB/s",
-        fontsize=12,
-        x=0.01,
-        ha="left",
+    heading(
+        figure, f"One layer on random graphs, {where}; dotted: each array once at {result['copy_rate_gb_s']:,.0f} GB/s"
     )
     return save(figure, path)
 

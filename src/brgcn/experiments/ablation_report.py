@@ -10,7 +10,7 @@ from typing import Any
 
 from brgcn.experiments.ablation import MODELS, ORDERS, STEPS, Cut
 from brgcn.experiments.kept import all_results
-from brgcn.figures import BLUE, GREY, ORANGE, new_figure, save, with_grid
+from brgcn.figures import BLUE, GREY, ORANGE, heading, new_figure, save, with_grid
 
 # The paper's table "Test Accuracy (%) achieved from the top x% attention relations for the AM dataset".
 PAPER_TOP = {
@@ -89,12 +89,10 @@ def draw(results: Sequence[dict[str, Any]], path: Path) -> Path:
     for line in panels:
         line[0].set_ylabel("test accuracy, %")
     first = results[0]
-    figure.suptitle(
+    heading(
+        figure,
         f"{first['dataset']}: relation types kept by the {first['by']} they receive in BR-GCN "
         f"({first['runs']} runs; random: mean and range over draws and runs)",
-        fontsize=11,
-        x=0.01,
-        ha="left",
     )
     return save(figure, path)
 

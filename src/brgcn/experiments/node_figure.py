@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brgcn.experiments.node_report import REFERENCE
-from brgcn.figures import BLUE, GREY, ORANGE, new_figure, save, with_grid
+from brgcn.figures import BLUE, GREY, ORANGE, heading, new_figure, save, with_grid
 
 PARTS = {"benchmark": "the benchmark's split, one point per seed", "resplits": "random re-splits, one point per split"}
 
@@ -26,12 +26,10 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
         with_grid(axes)
     panels[0].invert_yaxis()
     first = rows[0]
-    figure.suptitle(
+    heading(
+        figure,
         f"{first['dataset']}, preset {first['preset']}: mean with its standard error, "
         f"bold where p < 0.05 against {REFERENCE}; diamond: the paper's figure",
-        fontsize=10,
-        x=0.01,
-        ha="left",
     )
     return save(figure, path)
 

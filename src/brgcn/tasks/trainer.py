@@ -9,29 +9,25 @@ exactly as if they had never stopped.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
-from brgcn.nn.scorer import torch_seeded
-from brgcn.nn.slots import step_seeds
-from brgcn.receptive_field import ReceptiveField
+from brgcn.tasks.epoch_seeds import EpochSeeds
+from brgcn.tasks.parts import Part, loss_and_accuracy, part_of
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.splits import stratified_holdout
 from brgcn.tasks.step import Step
-from brgcn.tasks.training import build_model, field_for, input_rows
+from brgcn.tasks.training import build_model
 
 # Epochs that are computed before anybody looks at the numbers. On CUDA a look makes the device wait for the host.
 LOOK_EVERY = {"cpu": 1, "cuda": 16}
-SEED_BLOCK = 256  # epochs whose dropout seeds are computed together
 Records = list[tuple[int, dict[str, Any]]]  # (run of the group, what an epoch measured)
 
 
@@ -52,16 +48,6 @@ class Progress:
     phase: str  # "select" while early stopping looks for the number of epochs, then "fit"
     epoch: int = 0  # epochs done in this phase
     runs: list[RunProgress] = field(default_factory=list)
-
-
-class Part(NamedTuple):
-    """Labelled nodes on which something is measured, and which of them count for which run."""
-
-    field: ReceptiveField
-    features: Tensor | None
-    labels: Tensor  # [n]
-    weight: Tensor  # [n, runs] of each label in the loss; sums to one over n
-    share: Tensor  # [n, runs] of each label in the accuracy; sums to one over n
 
 
 class NodeTrainer:
@@ -129,31 +115,25 @@ class NodeTrainer:
         )
         selecting = self.progress.phase == "select"
         used = ~self.watched & ~self.held if selecting else ~self.watched
-        self.parts = {"train": self._part(used, self.settings.class_weights)}
+        self.parts = {"train": self._part(used, self.num_classes if self.settings.class_weights else 0)}
         if selecting:
             self.parts["validation"] = self._part(self.held)
         if self.watch and self.watched.any():
             self.parts["watch"] = self._part(self.watched)
-        self.steps_done = self.progress.epoch
+        self._seeds = EpochSeeds(
+            self.seeds,
+            self.settings.layers,
+            self.settings.heads,
+            self.device,
+            draws=self.model.draws,
+            done=self.progress.epoch,
+        )
         self._step = Step(self._compute, self.device)
-        self._dropout_seeds = self._seeds_from(0)  # [SEED_BLOCK, layers, lanes], always the same memory
-        self._place_of_epoch = torch.zeros(1, dtype=torch.long, device=self.device)  # among them
-        self._drawn_seeds: list[int] = []  # the same as numbers, one for each epoch, for models that draw from torch
-        if self.progress.epoch:
-            self._prepare_seeds()
 
-    def _part(self, counts: Tensor, class_weights: bool = False) -> Part:
-        """The nodes that count for any run."""
-        any_run = counts.any(1)
-        nodes, labels, counts = self.nodes[any_run], self.labels[any_run], counts[any_run]
-        weight = counts.double()
-        if class_weights:
-            for run in range(weight.size(1)):
-                weight[:, run] *= _class_weights(labels[counts[:, run]], self.num_classes)[labels]
-        part = field_for(self.graph, nodes, self.settings)
-        share = counts / counts.sum(0).clamp(min=1)
-        weight = (weight / weight.sum(0).clamp(min=1e-300)).float()
-        return Part(part, input_rows(part, self.features), *(t.to(self.device) for t in (labels, weight, share)))
+    def _part(self, counts: Tensor, weighted_classes: int = 0) -> Part:
+        return part_of(
+            self.graph, self.features, self.nodes, self.labels, counts, self.settings, weighted_classes=weighted_classes
+        )
 
     # ------------------------------------------------------------------ epochs
 
@@ -210,43 +190,18 @@ class NodeTrainer:
 
     def step(self) -> Tensor:
         """One epoch -> [runs, measures] on the device."""
-        if self.steps_done % SEED_BLOCK == 0:
-            self._prepare_seeds()
-        with self._random_numbers(self.steps_done % SEED_BLOCK):
-            self.steps_done += 1
+        with self._seeds.next_epoch():
             return self._step()
-
-    @contextlib.contextmanager
-    def _random_numbers(self, place: int) -> Iterator[None]:
-        """Where the model draws its dropout from torch, that begins at the seed of the epoch, recorded or not."""
-        if not self.model.draws:
-            yield
-            return
-        with torch_seeded(self._drawn_seeds[place], self.device):
-            yield
-
-    def _prepare_seeds(self) -> None:
-        """The seeds of the next epochs: many at once, since computing one takes as many launches as all."""
-        self._dropout_seeds.copy_(self._seeds_from(self.steps_done - self.steps_done % SEED_BLOCK))
-        self._place_of_epoch.fill_(self.steps_done % SEED_BLOCK)
-        if self.model.draws:
-            self._drawn_seeds = self._dropout_seeds[:, 0, 0].tolist()
-
-    def _seeds_from(self, epoch: int) -> Tensor:
-        epochs = torch.arange(epoch, epoch + SEED_BLOCK, device=self.device)
-        seeds = torch.tensor(self.seeds, device=self.device)
-        return step_seeds(seeds, epochs, self.settings.layers, self.settings.heads)
 
     def _compute(self) -> Tensor:
         """One epoch -> [runs, measures]; no number is looked at, so that a device need not wait."""
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        seed = None if self.model.draws else self._dropout_seeds.index_select(0, self._place_of_epoch)[0]
-        scores = self._scores(self.parts["train"], seed)
-        losses, accuracies = _measure(scores, self.parts["train"])
+        scores = self._scores(self.parts["train"], self._seeds.current())
+        losses, accuracies = loss_and_accuracy(scores, self.parts["train"])
         losses.sum().backward()
         self.optimizer.step()
-        self._place_of_epoch += 1
+        self._seeds.advance()
         measures = [losses.detach(), accuracies]
         for name, part in self.parts.items():
             if name != "train":
@@ -257,7 +212,7 @@ class NodeTrainer:
     def measure(self, part: Part) -> tuple[Tensor, Tensor]:
         """Loss and accuracy [runs] without dropout."""
         self.model.eval()
-        return _measure(self._scores(part, None), part)
+        return loss_and_accuracy(self._scores(part, None), part)
 
     def _scores(self, part: Part, seed: Tensor | None) -> Tensor:
         """[n, runs, classes]"""
@@ -314,15 +269,6 @@ class NodeTrainer:
                 self.optimizer.state[parameter] = {m: value.clone().to(self.device) for m, value in found.items()}
 
 
-def _measure(scores: Tensor, part: Part) -> tuple[Tensor, Tensor]:
-    """Cross-entropy and accuracy [runs] of scores [n, runs, classes]."""
-    n, runs, classes = scores.shape
-    label = part.labels.unsqueeze(1).expand(n, runs)
-    losses = F.cross_entropy(scores.float().reshape(-1, classes), label.reshape(-1), reduction="none").view(n, runs)
-    right = scores.detach().argmax(-1) == label
-    return (losses * part.weight).sum(0), (right * part.share).sum(0)
-
-
 def _weights(model: NodeScorer) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
@@ -345,10 +291,3 @@ def _parameter_groups(model: NodeScorer, settings: NodeSettings) -> list[dict[st
         {"params": attention, "weight_decay": settings.attention_l2},
     ]
     return [group for group in groups if group["params"]]
-
-
-def _class_weights(labels: Tensor, num_classes: int) -> Tensor:
-    """[classes] n / (classes that occur * size of the class), so that every class counts the same."""
-    size = torch.bincount(labels, minlength=num_classes)
-    occurring = int((size > 0).sum())
-    return labels.numel() / (occurring * size.clamp(min=1).double())
