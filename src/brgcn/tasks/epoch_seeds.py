@@ -44,7 +44,7 @@ class EpochSeeds:
             yield
 
     def current(self) -> Tensor | None:
-        """[layers, lanes], or None where the model draws from torch; no number is looked at, so a step can be recorded."""
+        """[layers, lanes], or None where the model draws from torch; the host looks at no number."""
         return None if self.draws else self._block.index_select(0, self._place)[0]
 
     def advance(self) -> None:
