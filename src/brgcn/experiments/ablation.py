@@ -33,7 +33,7 @@ from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
 from brgcn.tasks.settings import NodeSettings
-from brgcn.tasks.together import runs_together
+from brgcn.tasks.together import train_in_groups
 from brgcn.tasks.training import field_for, input_rows
 
 MODELS = ("brgcn", "brgcn-node", "brgcn-relation", "rgcn", "han", "gat")
@@ -134,16 +134,15 @@ def relation_ranking(
 
 def _trained(
     data: Dataset, inputs: NodeInputs, settings: NodeSettings, runs: int, device: torch.device
-) -> Iterator[NodeModel]:
+) -> list[NodeModel]:
     train = data.splits["train"]
-    size = runs_together(inputs.graph, settings, runs, device)
-    for first in range(0, runs, size):
-        seeds = range(first, min(first + size, runs))
-        trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, seeds, device)
-        for run in range(len(seeds)):
-            model = trainer.trained(run)
-            assert isinstance(model, NodeModel)
-            yield model
+
+    def models_of(group: range) -> list[NodeModel]:
+        trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, group, device)
+        models = [trainer.trained(run) for run in range(len(group))]
+        return [model for model in models if isinstance(model, NodeModel)]
+
+    return train_in_groups(inputs.graph, settings, runs, device, models_of)
 
 
 def ranking_by(measure: str, importance: dict[str, Any]) -> list[int]:

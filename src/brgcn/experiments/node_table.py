@@ -25,7 +25,7 @@ from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.splits import stratified_holdout
-from brgcn.tasks.together import runs_together
+from brgcn.tasks.together import train_in_groups
 from brgcn.tasks.trainer import NodeTrainer
 from brgcn.tasks.training import logits
 
@@ -109,14 +109,13 @@ def right_answers(
 ) -> list[list[bool]]:
     """For each seed, whether each test item was right. Test labels are read when the weights no longer change."""
     train, test = data.splits["train"], data.splits["test"]
-    right: list[list[bool]] = []
-    size = runs_together(inputs.graph, settings, len(seeds), device)
-    for first in range(0, len(seeds), size):
-        some = seeds[first : first + size]
+
+    def of_group(group: range) -> list[list[bool]]:
+        some = [seeds[run] for run in group]
         trainer = train_together(inputs, train.nodes, train.labels, data.num_classes, settings, some, device)
-        for run in range(len(some)):
-            right.append(_right(trainer, run, inputs, test.nodes, test.labels, settings))
-    return right
+        return [_right(trainer, run, inputs, test.nodes, test.labels, settings) for run in range(len(some))]
+
+    return train_in_groups(inputs.graph, settings, len(seeds), device, of_group)
 
 
 def accuracies(
@@ -133,16 +132,14 @@ def _resplits(data: Dataset, inputs: NodeInputs, settings: NodeSettings, count: 
     tested = len(data.splits["test"]) if "test" in data.splits else 0
     share = tested / nodes.numel() if tested else 0.2
     held = torch.stack([stratified_holdout(labels, share, seed) for seed in range(count)], dim=1)  # [n, count]
-    accuracy = []
-    size = runs_together(inputs.graph, settings, count, device)
-    for first in range(0, count, size):
-        seeds = range(first, min(first + size, count))
-        some = held[:, first : first + size]
-        trainer = train_together(inputs, nodes, labels, data.num_classes, settings, seeds, device, some)
-        for run in range(len(seeds)):
-            mine = some[:, run]
-            right = _right(trainer, run, inputs, nodes[mine], labels[mine], settings)
-            accuracy.append(_share(right))
+
+    def of_group(group: range) -> list[float]:
+        some = held[:, group.start : group.stop]
+        trainer = train_together(inputs, nodes, labels, data.num_classes, settings, group, device, some)
+        tests = [(nodes[mine], labels[mine]) for mine in some.unbind(1)]
+        return [_share(_right(trainer, run, inputs, *test, settings)) for run, test in enumerate(tests)]
+
+    accuracy = train_in_groups(inputs.graph, settings, count, device, of_group)
     return {"accuracy": accuracy, "test_share": float(held[:, 0].sum()) / float((~held[:, 0]).sum())}
 
 

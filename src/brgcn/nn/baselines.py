@@ -68,12 +68,14 @@ class SideBySide(Baseline):
             if isinstance(model, PygBaseline):
                 model.prepare(graphs)  # what all of them read
         scores = []
-        for model, stream in zip(self.models, self._streams, strict=True):
-            stream.wait_stream(here)
-            with torch.cuda.stream(stream):
-                scores.append(model(graphs, x, seed=seed))
-        for stream in self._streams:
-            here.wait_stream(stream)
+        try:
+            for model, stream in zip(self.models, self._streams, strict=True):
+                stream.wait_stream(here)
+                with torch.cuda.stream(stream):
+                    scores.append(model(graphs, x, seed=seed))
+        finally:  # also when memory runs out: a recording ends well only when its branches come together again
+            for stream in self._streams:
+                here.wait_stream(stream)
         return torch.stack(scores, dim=1)
 
     def apart(self, replica: int) -> Baseline:

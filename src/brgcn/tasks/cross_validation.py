@@ -11,7 +11,7 @@ from torch import Tensor
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.splits import stratified_folds
-from brgcn.tasks.together import runs_together
+from brgcn.tasks.together import train_in_groups
 from brgcn.tasks.trainer import NodeTrainer
 
 
@@ -41,29 +41,27 @@ def cross_validate(
     drawn = [(seed + repeat, stratified_folds(labels, folds, seed + repeat)) for repeat in range(repeats)]
     seeds = [drawing for drawing, _ in drawn for _ in range(folds)]
     held = torch.stack([fold == left_out for _, fold in drawn for left_out in range(folds)], dim=1)
-    curves: dict[str, list[list[float]]] = {"accuracy": [], "loss": []}
-    size = runs_together(graph, settings, len(seeds), device)
-    for first in range(0, len(seeds), size):
-        some = slice(first, first + size)
+
+    def curves_of(group: range) -> list[dict[str, list[float]]]:
         trainer = NodeTrainer(
             graph,
             nodes,
             labels,
             num_classes,
             settings,
-            seeds[some],
+            seeds[group.start : group.stop],
             device=device,
             features=features,
-            watched=held[:, some],
+            watched=held[:, group.start : group.stop],
         )
-        accuracy: list[list[float]] = [[] for _ in trainer.seeds]
-        loss: list[list[float]] = [[] for _ in trainer.seeds]
+        curves: list[dict[str, list[float]]] = [{"accuracy": [], "loss": []} for _ in group]
         for records in trainer.epochs():
             for run, record in records:
-                accuracy[run].append(record["watch_accuracy"])
-                loss[run].append(record["watch_loss"])
+                for name, curve in curves[run].items():
+                    curve.append(record[f"watch_{name}"])
                 if listener is not None:
-                    listener(first + run, record)
-        curves["accuracy"] += accuracy
-        curves["loss"] += loss
-    return curves
+                    listener(group.start + run, record)
+        return curves
+
+    found = train_in_groups(graph, settings, len(seeds), device, curves_of)
+    return {name: [curves[name] for curves in found] for name in ("accuracy", "loss")}

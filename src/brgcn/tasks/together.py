@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
+from brgcn.errors import is_out_of_memory
 from brgcn.graph import RelationalGraph
 from brgcn.nn import BASELINES
 from brgcn.tasks.settings import NodeSettings
 
+T = TypeVar("T")
 SHARE = 0.4  # of the free memory that the runs of a group may take
 # On the CPU runs side by side save little more than Python's share: their arithmetic is the same.
 MOST = {"cpu": 10, "cuda": 32}
@@ -24,6 +29,34 @@ def runs_together(graph: RelationalGraph, settings: NodeSettings, runs: int, dev
     largest = max(1, min(runs, MOST[device.type], fit))
     groups = -(-runs // largest)
     return -(-runs // groups)
+
+
+def train_in_groups(
+    graph: RelationalGraph,
+    settings: NodeSettings,
+    runs: int,
+    device: torch.device | str,
+    train: Callable[[range], Sequence[T]],
+) -> list[T]:
+    """What ``train`` returns for each of the runs 0, 1, .., in groups; one that does not fit into memory is halved."""
+    size = runs_together(graph, settings, runs, device)
+    done: list[T] = []
+    first = 0
+    while first < runs:
+        group = range(first, min(first + size, runs))
+        try:
+            done += train(group)
+        except Exception as error:
+            if len(group) == 1 or not is_out_of_memory(error):
+                raise
+            size = (len(group) + 1) // 2
+        else:
+            first = group.stop
+            continue
+        gc.collect()  # the error held what was in memory
+        if torch.device(device).type == "cuda":
+            torch.cuda.empty_cache()
+    return done
 
 
 def bytes_of_run(graph: RelationalGraph, settings: NodeSettings) -> int:
