@@ -52,6 +52,19 @@ def test_one_triple_all_tails_and_all_heads_agree(name: str, width: int) -> None
     for e in range(ENTITIES):
         alone = chosen.score(entities[e].expand(BATCH, -1), relation, entities[tail])
         torch.testing.assert_close(heads[:, e], alone)
+    relations = chosen.match_all(chosen.relation_query(entities[head], entities[tail]), relation)  # [BATCH, BATCH]
+    torch.testing.assert_close(relations.diagonal(), one)
+    in_training = chosen.match_all_in_training(chosen.tail_query(entities[head], relation), entities)
+    torch.testing.assert_close(in_training, expected)
+
+
+def test_sizes_of_complex_numbers_are_their_moduli_and_have_a_gradient_at_zero() -> None:
+    vectors = torch.tensor([[3.0, 0.0, 4.0, 0.0]], requires_grad=True)
+    sizes = decoder("complex", 4).sizes(vectors)
+    torch.testing.assert_close(sizes, torch.tensor([[5.0, 0.0]]))
+    sizes.sum().backward()
+    assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
+    torch.testing.assert_close(decoder("distmult", 2).sizes(torch.tensor([-2.0, 1.0])), torch.tensor([2.0, 1.0]))
 
 
 @pytest.mark.parametrize("name", DECODERS)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from brgcn.cli import bench, nodes, reproduce, tune, use
+from brgcn.cli import bench, links, reproduce, train, tune, use
 from brgcn.cli.console import print_error, say
 from brgcn.cli.data import data_app
 from brgcn.errors import BrgcnError, is_out_of_memory
@@ -21,15 +21,16 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="brgcn",
-    help="Bi-level attention for multi-relational graphs: classify nodes and see why.",
+    help="Bi-level attention for multi-relational graphs: classify nodes, predict links, and see why.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data_app)
-nodes.register(app)
+train.register(app)
 use.register(app)
+links.register(app)
 bench.register(app)
 reproduce.register(app)
 tune.register(app)

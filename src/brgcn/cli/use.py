@@ -9,6 +9,7 @@ import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
 from brgcn.cli.inputs import Columns, parse_columns
+from brgcn.errors import DataError
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `brgcn train` wrote.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -21,15 +22,21 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(folder: Folder, as_json: AsJson = False) -> None:
-    """Compute accuracy, macro-F1 and confusion matrix again from the stored weights.
+    """Compute the measures again from the stored weights: accuracy, macro-F1 and confusion matrix of classes; ranks of
+    links, raw and filtered, by cardinality and relation.
 
     \b
-    Example:
+    Examples:
       brgcn evaluate runs/mutag
+      brgcn evaluate runs/fb15k-237 --json
     """
     from brgcn.cli.views import confusion_table, evaluation_table
     from brgcn.tasks import RunFolder, evaluate_runs
+    from brgcn.tasks.job_folder import task_of
 
+    if task_of(folder) == "links":
+        _evaluate_links(folder, as_json)
+        return
     result = evaluate_runs(RunFolder.open(folder))
     if as_json:
         print_json(result)
@@ -41,7 +48,24 @@ def evaluate(folder: Folder, as_json: AsJson = False) -> None:
             break
 
 
+def _evaluate_links(folder: Path, as_json: bool) -> None:
+    from brgcn.cli.link_views import parts_table, ranking_table
+    from brgcn.tasks.link_folder import LinkFolder
+    from brgcn.tasks.link_runs import evaluate_links
+
+    result = evaluate_links(LinkFolder.open(folder))
+    if as_json:
+        print_json(result)
+        return
+    stdout().print(ranking_table(result))
+    for split in ("test", "valid"):
+        if result[split]:
+            stdout().print(parts_table(result, split))
+            break
+
+
 def predict(
+    context: typer.Context,
     folder: Folder,
     node: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A node to classify; may be repeated.", show_default=False)
@@ -66,6 +90,23 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    head: Annotated[str | None, typer.Option(metavar="NAME", help="Links: the head.", show_default=False)] = None,
+    relation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Links: the relation.", show_default=False)
+    ] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Links: the tail; what is left out of the three is asked.", show_default=False
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Links: a table of head, relation, tail with ? for what is asked.", show_default=False
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="Links: candidates to show for each query.")] = 10,
     run: Annotated[
         int | None, typer.Option(metavar="N", help="Use this run; else the mean over all.", show_default=False)
     ] = None,
@@ -74,17 +115,28 @@ def predict(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Class probabilities of named nodes, of all nodes, or of new ones.
+    """Class probabilities of named nodes, of all nodes, or of new ones; the likeliest links.
 
     \b
     Examples:
       brgcn predict runs/mutag --node http://dl-learner.org/carcinogenesis#d1
       brgcn predict runs/mutag --triples new.nt --json
+      brgcn predict runs/fb15k-237 --head /m/02mjmr --relation /people/person/profession
+      brgcn predict runs/fb15k-237 --queries questions.tsv --out answers.tsv
     """
+    from brgcn.cli.link_predictions import predict_links
     from brgcn.cli.views import prediction_lines
     from brgcn.tasks import RunFolder, predict_nodes
+    from brgcn.tasks.job_folder import task_of
     from brgcn.tasks.run_files import table_line, write_table
 
+    links = task_of(folder) == "links"
+    _refuse_other_options(context, links)
+    if links:
+        predict_links(
+            folder, (head, relation, tail), queries, columns=columns, top=top, run=run, out=out, as_json=as_json
+        )
+        return
     names = list(node or [])
     if nodes is not None:
         names += _lines(nodes)
@@ -137,9 +189,19 @@ def explain(
     say(f"figure      {explanation.figure}")
 
 
+def _refuse_other_options(context: typer.Context, links: bool) -> None:
+    """Options that mean nothing for the task of the folder."""
+    others = ("node", "nodes", "triples", "features") if links else ("head", "relation", "tail", "queries", "top")
+    task = "link prediction" if links else "node classification"
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in others and source is not None and source.name == "COMMANDLINE":
+            option = parameter.opts[0]
+            raise DataError(f"the folder holds {task}, which knows no {option}", remedy=f"Leave {option} out.")
+
+
 def _lines(path: Path) -> list[str]:
     from brgcn.data.files import open_binary
-    from brgcn.errors import DataError
 
     with open_binary(path) as stream:
         try:

@@ -39,10 +39,8 @@ class TripleReader:
 
     def read(self, path: Path, *, progress: bool = False) -> Tensor:
         """[n, 3] the distinct triples of a table file: head, relation, tail."""
-        rows = iter_rows(path, width=3, progress=progress)
-        line, first = next(rows)
-        positions, is_header = self._positions(first, f"{path}, line {line}")
-        return self.add(rows if is_header else chain([(line, first)], rows), positions, str(path), path.name)
+        rows, positions = open_triples(path, self.columns, progress=progress)
+        return self.add(rows, positions, str(path), path.name)
 
     def add(
         self, rows: Iterable[tuple[int, list[str]]], positions: tuple[int, int, int], where: str, short_name: str
@@ -81,23 +79,34 @@ class TripleReader:
         """The graph of ``triples`` [n, 3] over all nodes and relations that were read."""
         return NamedGraph.from_triples(self.nodes, self.relations, triples, rdf=False)
 
-    def _positions(self, first: list[str], where: str) -> tuple[tuple[int, int, int], bool]:
-        """Where head, relation and tail stand, and whether the first row is a header."""
-        recognised = recognise_header(first)
-        if self.columns is None and recognised is not None:
-            return recognised, True
-        if self.columns is None and len(first) != 3:
-            given = f"The first row is: {' | '.join(first)}."
-            count = "1 column" if len(first) == 1 else f"{len(first)} columns"
-            raise DataError(
-                f"the row has {count}, but a triple has 3",
-                where=where,
-                remedy=f"Call three columns head, relation and tail in a first row, or give three. {given}",
-            )
-        columns = self.columns or (0, 1, 2)
-        by_name = any(isinstance(column, str) and not column.isdigit() for column in columns)
-        is_header = by_name or recognised is not None
-        return column_positions(columns, first if is_header else None, len(first), where), is_header
+
+def open_triples(
+    path: Path, columns: Columns | None, *, progress: bool = False
+) -> tuple[Iterable[tuple[int, list[str]]], tuple[int, int, int]]:
+    """The rows of a table with their line numbers, without its header, and where head, relation and tail stand."""
+    rows = iter_rows(path, width=3, progress=progress)
+    line, first = next(rows)
+    positions, is_header = find_positions(columns, first, f"{path}, line {line}")
+    return rows if is_header else chain([(line, first)], rows), positions
+
+
+def find_positions(columns: Columns | None, first: list[str], where: str) -> tuple[tuple[int, int, int], bool]:
+    """Where head, relation and tail stand, and whether the first row is a header."""
+    recognised = recognise_header(first)
+    if columns is None and recognised is not None:
+        return recognised, True
+    if columns is None and len(first) != 3:
+        given = f"The first row is: {' | '.join(first)}."
+        count = "1 column" if len(first) == 1 else f"{len(first)} columns"
+        raise DataError(
+            f"the row has {count}, but a triple has 3",
+            where=where,
+            remedy=f"Call three columns head, relation and tail in a first row, or give three. {given}",
+        )
+    columns = columns or (0, 1, 2)
+    by_name = any(isinstance(column, str) and not column.isdigit() for column in columns)
+    is_header = by_name or recognised is not None
+    return column_positions(columns, first if is_header else None, len(first), where), is_header
 
 
 def read_triple_table(

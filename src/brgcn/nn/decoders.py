@@ -27,13 +27,25 @@ class Decoder(ABC):
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
         """What a head of (?, relation, tail) should look like [b, width]."""
 
+    @abstractmethod
+    def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
+        """What a relation of (head, ?, tail) should look like [b, width]."""
+
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         """[b] each query with its own entity."""
         return (query * entity).sum(-1)
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
-        """[b, N] each query with every entity."""
+        """[b, N] each query with every entity (or every relation)."""
         return query @ entities.T
+
+    def match_all_in_training(self, query: Tensor, entities: Tensor) -> Tensor:
+        """The same, where the last digits may differ if that is faster."""
+        return self.match_all(query, entities)
+
+    def sizes(self, vectors: Tensor) -> Tensor:
+        """What N3 raises to the third power: of complex numbers their moduli."""
+        return vectors.abs()
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """[b]"""
@@ -57,6 +69,9 @@ class DistMult(Decoder):
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
         return tail * relation
 
+    def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
+        return head * tail
+
 
 class ComplEx(Decoder):
     """Re(sum_k h_k r_k conj(t_k)) of complex vectors: the first half of a vector is real, the second imaginary."""
@@ -70,6 +85,14 @@ class ComplEx(Decoder):
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
         (t_re, t_im), (r_re, r_im) = tail.chunk(2, -1), relation.chunk(2, -1)
         return torch.cat([r_re * t_re + r_im * t_im, r_re * t_im - r_im * t_re], dim=-1)
+
+    def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
+        return self.head_query(tail, head)  # h and r are interchangeable
+
+    def sizes(self, vectors: Tensor) -> Tensor:
+        real, imaginary = vectors.chunk(2, -1)
+        # hypot has no gradient at 0, where vectors may start
+        return (real.square() + imaginary.square() + 1e-24).sqrt()
 
 
 class HolE(Decoder):
@@ -87,6 +110,10 @@ class HolE(Decoder):
         unfolded: Tensor = torch.fft.irfft(torch.fft.rfft(relation).conj() * torch.fft.rfft(tail), n=width)
         return unfolded
 
+    def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
+        """(h corr t)_k = sum_i h_i t_(k + i): h and r are interchangeable."""
+        return self.head_query(tail, head)
+
 
 class TransE(Decoder):
     """-||h + r - t|| in the norm ``p``, 1 or 2."""
@@ -100,6 +127,9 @@ class TransE(Decoder):
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
         return tail - relation
 
+    def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
+        return tail - head
+
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         distance: Tensor = torch.linalg.vector_norm(query - entity, ord=self.p, dim=-1)
         return -distance
@@ -108,6 +138,12 @@ class TransE(Decoder):
         # exact differences: the faster way over a matrix product loses digits where vectors are close, and that is
         # where ranks are decided
         return -torch.cdist(query, entities, p=float(self.p), compute_mode="donot_use_mm_for_euclid_dist")
+
+    def match_all_in_training(self, query: Tensor, entities: Tensor) -> Tensor:
+        if self.p == 1:
+            return self.match_all(query, entities)
+        squares = query.square().sum(-1, keepdim=True) + entities.square().sum(-1) - 2 * query @ entities.T
+        return -squares.clamp(min=1e-9).sqrt()
 
 
 DECODERS = ("distmult", "complex", "hole", "transe", "transe-l2")

@@ -4,6 +4,7 @@ Each is one function: a plain torch reference in its file, a fused CPU version i
 version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 """
 
+from brgcn.ops.answer_loss import answer_loss
 from brgcn.ops.backend import backend_for, use_backend
 from brgcn.ops.count_scores import count_scores
 from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
@@ -26,6 +27,7 @@ __all__ = [
     "EdgeRows",
     "TypedRows",
     "add_relations",
+    "answer_loss",
     "attend_edges",
     "attend_relations",
     "average_edges",

@@ -19,7 +19,7 @@ class Answers:
     def __init__(self, entity: Tensor, relation: Tensor, answer: Tensor, num_relations: int) -> None:
         self.num_relations = num_relations
         keys = entity * num_relations + relation
-        order = torch.argsort(keys, stable=True)
+        self.order = order = torch.argsort(keys, stable=True)  # [n] the triple that each answer comes from
         self.keys, counts = torch.unique_consecutive(keys[order], return_counts=True)
         self.ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])  # [keys + 1]
         self.answer = answer[order]

@@ -59,16 +59,16 @@ class NodeSettings:
     receptive_field: bool = setting(True, "compute only what reaches the labelled nodes (exact, faster)")
 
     def __post_init__(self) -> None:
-        _one_of("model", self.model, MODEL_NAMES)
-        _one_of("self_connection", self.self_connection, SELF_CONNECTIONS)
-        _one_of("input_self_connection", self.input_self_connection, SELF_CONNECTIONS)
-        _one_of("literals", self.literals, LITERALS)
-        _one_of("counts", self.counts, tuple(COUNTS))
-        _one_of("aggregate", self.aggregate, AGGREGATES)
+        check_one_of("model", self.model, MODEL_NAMES)
+        check_one_of("self_connection", self.self_connection, SELF_CONNECTIONS)
+        check_one_of("input_self_connection", self.input_self_connection, SELF_CONNECTIONS)
+        check_one_of("literals", self.literals, LITERALS)
+        check_one_of("counts", self.counts, tuple(COUNTS))
+        check_one_of("aggregate", self.aggregate, AGGREGATES)
         for name in ("layers", "hidden", "heads", "epochs"):
-            _at_least(name, getattr(self, name), 1)
+            check_at_least(name, getattr(self, name), 1)
         for name in ("bases", "rare", "patience", "l2", "attention_l2", "negative_slope"):
-            _at_least(name, getattr(self, name), 0)
+            check_at_least(name, getattr(self, name), 0)
         for name in ("dropout", "hidden_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}")
@@ -76,15 +76,15 @@ class NodeSettings:
             raise SettingsError(f"validation must lie between 0 and 1, not {self.validation}")
         if not self.learning_rate > 0:
             raise SettingsError(f"learning_rate must be above 0, not {self.learning_rate}")
-        _at_least("learning_rate", self.learning_rate, 0)
+        check_at_least("learning_rate", self.learning_rate, 0)
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+def check_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise SettingsError(f"{name} must be one of {', '.join(known)}, not {value!r}")
 
 
-def _at_least(name: str, value: float, low: int) -> None:
+def check_at_least(name: str, value: float, low: int) -> None:
     if not value >= low:
         raise SettingsError(f"{name} must be at least {low}, not {value}")
     most = MOST if isinstance(value, int) else MOST_OF_A_FRACTION

@@ -1,0 +1,70 @@
+"""``brgcn predict`` for a link predictor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from brgcn.cli.console import print_json, stdout
+from brgcn.cli.inputs import parse_columns
+from brgcn.errors import DataError
+
+if TYPE_CHECKING:
+    from brgcn.tasks.link_use import Query
+
+
+def predict_links(
+    folder: Path,
+    parts: tuple[str | None, str | None, str | None],
+    table: Path | None,
+    *,
+    columns: str | None,
+    top: int,
+    run: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """One query from the options, or the queries of a table."""
+    from brgcn.cli.link_views import row_table
+    from brgcn.tasks.link_folder import LinkFolder
+    from brgcn.tasks.link_use import LinkPredictor, Query, read_queries
+    from brgcn.tasks.run_files import table_line, write_table
+
+    if table is not None and any(parts):
+        raise DataError("queries stand in the table, and one on the command line", remedy="Give one of the two.")
+    queries: list[Query] = [Query.of(*parts)] if table is None else read_queries(table, parse_columns(columns))
+    predictor = LinkPredictor(LinkFolder.open(folder), run)
+    answers = [(query, predictor.answer(query, top)) for query in queries]
+    header = ["query", "asked", "rank", "head", "relation", "tail", "probability", "known"]
+    rows = [_cells(number, query, row) for number, (query, found) in enumerate(answers, 1) for row in found]
+    if out is not None:
+        write_table(out, header, rows)
+    if as_json:
+        print_json({"queries": [_answered(query, found) for query, found in answers]})
+    elif table is None and out is None:
+        query, found = answers[0]
+        shown = [{"rank": row["rank"], query.asked: row[query.asked], **_tail_of(row)} for row in found]
+        stdout().print(row_table(_title(query), shown))
+    elif out is None:
+        for cells in (header, *rows):
+            typer.echo(table_line(cells))
+
+
+def _cells(number: int, query: Query, row: dict[str, Any]) -> list[Any]:
+    names = [row[part] for part in ("head", "relation", "tail")]
+    return [number, query.asked, row["rank"], *names, f"{row['probability']:.6f}", row["known"] or ""]
+
+
+def _answered(query: Query, found: list[dict[str, Any]]) -> dict[str, Any]:
+    given = {part: getattr(query, part) for part in ("head", "relation", "tail")}
+    return {**given, "asked": query.asked, "answers": found}
+
+
+def _tail_of(row: dict[str, Any]) -> dict[str, Any]:
+    return {"probability": row["probability"], "known": f"in {row['known']}" if row["known"] else ""}
+
+
+def _title(query: Query) -> str:
+    return f"({query.head or '?'}, {query.relation or '?'}, {query.tail or '?'})"

@@ -1,0 +1,229 @@
+"""``brgcn train``: one command for both tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from brgcn.cli import links, nodes
+from brgcn.cli.inputs import (
+    Columns,
+    DataDir,
+    Device,
+    DropRelation,
+    Features,
+    LabelColumn,
+    Labels,
+    NodeColumn,
+    TestLabels,
+)
+from brgcn.cli.training import TrainRequest
+from brgcn.errors import BrgcnError
+
+TASKS = ("nodes", "links")
+# What may stand beside --resume; everything else is in the run folder.
+_WITH_RESUME = ("resume", "dataset", "device", "checkpoint_every", "figure", "as_json", "show_config")
+# Options that mean something for one task alone.
+_OF_TASK = {
+    "nodes": ("model", "preset", "labels", "test_labels", "node_column", "label_column", "features", "together"),
+    "links": ("encoder", "decoder", "regime", "split"),
+}
+
+
+def register(app: typer.Typer) -> None:
+    app.command("train")(train)
+
+
+def train(
+    context: typer.Context,
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help="A name from `brgcn data list`, a folder, or an RDF file or table of triples.", show_default=False
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="brgcn (the default), brgcn-node, brgcn-relation, rgcn; baselines: han, gat, gin, gcn, majority.",
+            show_default=False,
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENCODER",
+            help="For links: none (the default), rgcn, brgcn, brgcn-node, brgcn-relation.",
+            show_default=False,
+        ),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DECODER",
+            help="For links: complex (the default), distmult, hole, transe, transe-l2.",
+            show_default=False,
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TASK",
+            help="nodes or links; else what the data are made for. links holds back some triples of a graph.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(metavar="PRESET", help="For nodes: default, or paper, the settings of its appendix.")
+    ] = "default",
+    regime: Annotated[
+        str, typer.Option(metavar="REGIME", help="For links: modern, paper, or rgcn-reference.")
+    ] = "modern",
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="VALID,TEST", help="For links: shares of the triples to hold back where the data hold back none."
+        ),
+    ] = "0.1,0.1",
+    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The first seed.")] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", help="Short for --set epochs=N.", show_default=False)
+    ] = None,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The run folder; else a new one below runs/.", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run folder if it exists.")] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Continue this run folder after an interruption.", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A YAML file of settings, read before --set.", show_default=False),
+    ] = None,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print every setting with its explanation, and stop.")
+    ] = False,
+    labels: Labels = None,
+    test_labels: TestLabels = None,
+    node_column: NodeColumn = None,
+    label_column: LabelColumn = None,
+    drop_relation: DropRelation = None,
+    columns: Columns = None,
+    features: Features = None,
+    data_dir: DataDir = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
+    ] = 10.0,
+    together: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Runs trained as one wide model; else what pays and fits.", show_default=False
+        ),
+    ] = None,
+    figure: Annotated[bool, typer.Option(help="Draw what the model attends to.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+) -> None:
+    """Train a node classifier or a link predictor and leave a run folder.
+
+    \b
+    Examples:
+      brgcn train mutag --runs 10
+      brgcn train graph.nt.gz --labels train.tsv --test-labels test.tsv
+      brgcn train graph.nt.gz --labels train.tsv --features persons.tsv --features papers.tsv
+      brgcn train fb15k-237 --encoder brgcn --decoder complex
+      brgcn train graph.nt.gz --task links --split 0.05,0.05
+      brgcn train --resume runs/mutag-brgcn-20260101-120000
+    """
+    from brgcn.data import catalogue
+
+    if task is not None and task not in TASKS:
+        raise BrgcnError(f"there is no task {task!r}", remedy=f"Known: {', '.join(TASKS)}.")
+    if resume is not None and not show_config:
+        _refuse_beside_resume(context, dataset)
+        from brgcn.tasks.job_folder import task_of
+
+        chosen = nodes if task_of(resume) == "nodes" else links
+        chosen.resume(resume, device, checkpoint_every, figure=figure, as_json=as_json)
+        return
+    entry = catalogue.find(dataset) if dataset else None
+    given = _given(context)
+    request = TrainRequest(
+        dataset=dataset,
+        entry=entry,
+        runs=runs,
+        seed=seed,
+        epochs=epochs,
+        device=device,
+        out=out,
+        overwrite=overwrite,
+        assignments=tuple(settings or ()),
+        config=config,
+        show_config=show_config,
+        checkpoint_every=checkpoint_every,
+        figure=figure,
+        as_json=as_json,
+        labels=labels,
+        test_labels=test_labels,
+        node_column=node_column,
+        label_column=label_column,
+        drop_relation=drop_relation,
+        columns=columns,
+        features=features,
+        data_dir=data_dir,
+    )
+    wanted = task or _task_of(request, given)
+    _refuse_other_task(given, wanted)
+    if wanted == "nodes":
+        nodes.train(request, model=model, preset=preset, together=together)
+    else:
+        links.train(request, encoder=encoder, decoder=decoder, regime=regime, split=split)
+
+
+def _task_of(request: TrainRequest, given: dict[str, str]) -> str:
+    """What the data are made for; the options, where there are no data to ask."""
+    if request.entry is not None and request.labels is None:
+        return request.entry.task
+    if any(name in given for name in _OF_TASK["links"]):
+        return "links"
+    if request.dataset is None or any(name in given for name in _OF_TASK["nodes"]):
+        return "nodes"
+    return "nodes" if request.show_config else request.read().task
+
+
+def _given(context: typer.Context) -> dict[str, str]:
+    """Parameters that stand on the command line -> how they are written."""
+    found = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name and source is not None and source.name == "COMMANDLINE":
+            found[parameter.name] = parameter.opts[0]
+    return found
+
+
+def _refuse_other_task(given: dict[str, str], task: str) -> None:
+    other = "links" if task == "nodes" else "nodes"
+    what = {"nodes": "classifies nodes", "links": "predicts links"}
+    for name in _OF_TASK[other]:
+        if name in given:
+            raise BrgcnError(
+                f"{given[name]} is for a training that {what[other]}, and this one {what[task]}",
+                remedy=f"Leave {given[name]} out, or say --task {other}.",
+            )
+
+
+def _refuse_beside_resume(context: typer.Context, dataset: str | None) -> None:
+    if dataset is not None:
+        raise BrgcnError("--resume takes the data set from the run folder", remedy=f"Leave {dataset!r} out.")
+    for name, option in _given(context).items():
+        if name not in _WITH_RESUME:
+            message = f"--resume goes on as the run folder says, without {option}"
+            raise BrgcnError(message, remedy=f"Leave {option} out.")

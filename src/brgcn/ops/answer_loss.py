@@ -1,0 +1,106 @@
+"""Softmax cross-entropy of queries over all candidates, with its gradient, never holding all scores at a time.
+
+For a query q with answers A_q, weights w_qa of the answers and w_q = sum_a w_qa::
+
+    loss_q = w_q log sum_c exp(s_qc + b_qc) - sum_a w_qa s_qa
+
+where s are the scores. Queries with several answers cost one row, not one per answer. When candidates are a sample,
+the ``correction`` b_c = -log(probability that c is in the sample) makes the sum inside the logarithm an unbiased
+estimate of the sum over all; a query's own answers are always there, so b_qa = 0 for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Match = Callable[[Tensor, Tensor], Tensor]  # (queries [b, d], candidates [C, d]) -> scores [b, C]
+
+
+def answer_loss(
+    query: Tensor,
+    candidates: Tensor,
+    answer_row: Tensor,
+    answer: Tensor,
+    answer_weight: Tensor,
+    match: Match,
+    *,
+    correction: Tensor | None = None,
+    cells: int = 1 << 22,
+) -> Tensor:
+    """The sum of loss_q over the queries, a scalar.
+
+    Args:
+        query: [b, d].
+        candidates: [C, d].
+        answer_row, answer: [n] query and candidate of each answer, sorted by query; no answer twice.
+        answer_weight: [n].
+        match: must be differentiable.
+        correction: [C] b_c.
+        cells: scores that are held at a time; it changes speed and memory alone.
+    """
+    loss: Tensor = _AnswerLoss.apply(  # type: ignore[no-untyped-call]
+        query, candidates, answer_row, answer, answer_weight, match, correction, cells
+    )
+    return loss
+
+
+class _AnswerLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx,
+        query: Tensor,
+        candidates: Tensor,
+        answer_row: Tensor,
+        answer: Tensor,
+        answer_weight: Tensor,
+        match: Match,
+        correction: Tensor | None,
+        cells: int,
+    ) -> Tensor:
+        wanted = candidates.detach().requires_grad_()
+        query_gradient = torch.empty_like(query)
+        candidate_gradient = torch.zeros_like(candidates)
+        loss = query.new_zeros((), dtype=torch.double)
+        rows = max(1, cells // max(1, candidates.size(0)))
+        # first answer of each chunk: read once, so that a device waits once
+        bounds = torch.arange(0, query.size(0) + rows, rows, device=answer_row.device)
+        first = torch.searchsorted(answer_row, bounds).tolist()
+        for number, begin in enumerate(range(0, query.size(0), rows)):
+            mine = slice(first[number], first[number + 1])
+            asked = query[begin : begin + rows].detach().requires_grad_()
+            with torch.enable_grad():
+                scores = match(asked, wanted)
+            row, place, weight = answer_row[mine] - begin, answer[mine], answer_weight[mine]
+            with torch.no_grad():
+                part, slope = _loss_and_slope(scores.detach(), row, place, weight, correction)
+            loss += part
+            by_query, by_candidate = torch.autograd.grad(scores, (asked, wanted), slope.to(scores.dtype))
+            query_gradient[begin : begin + rows] = by_query
+            candidate_gradient += by_candidate
+        ctx.save_for_backward(query_gradient, candidate_gradient)
+        return loss.to(query.dtype)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, slope: Tensor) -> tuple[Tensor | None, ...]:
+        query_gradient, candidate_gradient = ctx.saved_tensors  # type: ignore[attr-defined]
+        return query_gradient * slope, candidate_gradient * slope, None, None, None, None, None, None
+
+
+def _loss_and_slope(
+    scores: Tensor, row: Tensor, place: Tensor, weight: Tensor, correction: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The loss of some queries, and what each score [b, C] contributes to it."""
+    free = scores.float() if scores.dtype == torch.bfloat16 else scores.clone()
+    own = free[row, place]
+    if correction is not None:
+        free += correction
+        free[row, place] = own
+    row_weight = weight.new_zeros(scores.size(0)).index_add_(0, row, weight)
+    top = torch.logsumexp(free, 1)
+    loss = (row_weight * top).double().sum() - (weight * own).double().sum()
+    slope = free.sub_(top.unsqueeze(1)).exp_().mul_(row_weight.unsqueeze(1))
+    slope.view(-1).index_add_(0, row * scores.size(1) + place, -weight)
+    return loss, slope

@@ -1,0 +1,268 @@
+"""The folder that a training leaves behind, whatever the task: everything needed to resume, evaluate and predict, and
+nothing pickled.
+
+- ``run.json``: what was run; written last, a folder without it never began
+- ``settings.yaml``: every setting
+- ``environment.json``: versions, machine, command
+- ``graph.safetensors``: the graph with the names of nodes and relations
+- ``metrics.jsonl``: a line per epoch; the seconds are in ``timings.jsonl``, so that metrics of two runs can be compared
+- ``checkpoint.safetensors``: where training stands; gone when it is finished
+- ``runs/00/``: of each run ``weights.safetensors``, ``report.json``, and what the task adds
+- ``result.json``: the summary that ``--json`` prints; its presence says that training is finished
+
+``RunFolder`` and ``LinkFolder`` add what their task brings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from brgcn.config import to_yaml
+from brgcn.data import Dataset, NamedGraph
+from brgcn.data.named_graph import read_tensors, write_tensors
+from brgcn.errors import RunError
+from brgcn.tasks.environment import environment
+from brgcn.tasks.run_files import DAMAGED, damage_of, file_size, read_json, write_json, write_text
+
+FORMAT = 2
+TASK_NAMES = {"nodes": "node classification", "links": "link prediction"}
+REMEDY = "Give a folder that brgcn train wrote."
+_FACTS = {
+    **dict.fromkeys(("task", "dataset", "preset", "fingerprint", "device"), str),
+    "seeds": list,
+    "threads": int,
+}
+_BEFORE_IT_BEGINS = {
+    "settings.yaml",
+    "environment.json",
+    "graph.safetensors",
+    "features.safetensors",
+    "labels.tsv",
+    "triples.safetensors",
+}
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    path: Path
+    facts: dict[str, Any]  # run.json
+
+    task: ClassVar[str]
+    task_facts: ClassVar[dict[str, type]] = {}
+
+    # ------------------------------------------------------------------ making and opening
+
+    @classmethod
+    def begin(
+        cls,
+        path: Path,
+        dataset: Dataset,
+        settings: Any,
+        *,
+        preset: str,
+        seeds: Sequence[int],
+        device: torch.device,
+        changed_settings: dict[str, Any] | None,
+        overwrite: bool,
+        facts: dict[str, Any],
+        write: Callable[[Path], None],
+    ) -> Self:
+        """Build the folder beside its place and move it there: it appears whole or not at all. ``write`` adds what the
+        task needs."""
+        check_free(path, overwrite=overwrite)
+        facts = {
+            "format": FORMAT,
+            "task": cls.task,
+            "dataset": dataset.name,
+            "source": dataset.source,
+            "fingerprint": dataset.fingerprint,
+            "preset": preset,
+            "changed_settings": changed_settings or {},
+            "seeds": list(seeds),
+            "device": str(device),
+            "threads": torch.get_num_threads(),
+            **facts,
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            beside.mkdir()
+            write_text(beside / "settings.yaml", to_yaml(settings))
+            write_json(beside / "environment.json", environment(device))
+            dataset.named_graph.save(beside / "graph.safetensors")
+            write(beside)
+            write_json(beside / "run.json", facts)
+            if path.exists():
+                shutil.rmtree(path)
+            beside.rename(path)
+        except OSError as error:
+            error.filename, error.filename2 = str(path), None  # the place that was asked for, not the one beside it
+            raise
+        finally:  # a full disk, an interruption: nothing is left that never began
+            shutil.rmtree(beside, ignore_errors=True)
+        return cls(path, facts)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        if not path.is_dir():
+            raise RunError("there is no such folder", where=str(path), remedy=REMEDY)
+        if not (path / "run.json").exists():
+            started = (path / "settings.yaml").exists()
+            message = "training was stopped before it began" if started else "this is not a run folder"
+            remedy = "Remove it and train again." if started else REMEDY
+            raise RunError(message, where=str(path), remedy=remedy)
+        facts = read_json(path / "run.json")
+        if "format" not in facts:
+            raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=REMEDY)
+        if facts["format"] != FORMAT:
+            message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
+            raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+        if facts.get("task") in TASK_NAMES and facts["task"] != cls.task:
+            message = f"the folder holds {TASK_NAMES[facts['task']]}, and this is about {TASK_NAMES[cls.task]}"
+            raise RunError(message, where=str(path), remedy="Give another folder.")
+        for name, kind in (_FACTS | cls.task_facts).items():
+            if not isinstance(facts.get(name), kind):
+                message = f"{name!r} is missing or not what it should be"
+                raise RunError(message, where=str(path / "run.json"), remedy=DAMAGED)
+        return cls(path, facts)
+
+    def remove_leftovers(self) -> None:
+        """What a killed writer left beside its target; for the one who goes on writing, not for readers."""
+        for leftover in self.path.rglob(".*.part"):
+            leftover.unlink(missing_ok=True)
+        if self.finished:
+            (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+    # ------------------------------------------------------------------ what was given
+
+    @cached_property
+    def named_graph(self) -> NamedGraph:
+        path = self.path / "graph.safetensors"
+        with damage_of(path):
+            return NamedGraph.load(path)
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self.facts["seeds"])
+
+    # ------------------------------------------------------------------ what came out
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "result.json").exists()
+
+    @property
+    def result(self) -> dict[str, Any]:
+        if not self.finished:
+            remedy = f"Finish it with brgcn train --resume {self.path}"
+            raise RunError("training is not finished", where=str(self.path), remedy=remedy)
+        return read_json(self.path / "result.json")
+
+    def run_path(self, run: int) -> Path:
+        return self.path / "runs" / f"{run:02d}"
+
+    def report(self, run: int) -> dict[str, Any]:
+        return read_json(self.run_path(run) / "report.json")
+
+    def finished_runs(self) -> list[int]:
+        return [run for run in range(len(self.seeds)) if (self.run_path(run) / "report.json").exists()]
+
+    def usable_runs(self) -> list[int]:
+        """The finished runs, of which there must be one."""
+        finished = self.finished_runs()
+        if not finished:
+            remedy = f"Finish it with brgcn train --resume {self.path}"
+            raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
+        return finished
+
+    def load_weights(self, run: int, model: torch.nn.Module) -> None:
+        """Put the weights of a finished run into ``model``."""
+        path = self.run_path(run) / "weights.safetensors"
+        with damage_of(path):
+            weights, _ = read_tensors(path, "weights")
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            message = "the weights do not fit the graph and the settings of the folder"
+            raise RunError(message, where=str(path), remedy=DAMAGED) from error
+
+    def check_run(self, run: int) -> None:
+        """There must be such a run, and it must be finished."""
+        finished = self.usable_runs()
+        if run not in finished:
+            message = f"run {run} is not finished" if 0 <= run < len(self.seeds) else f"there is no run {run}"
+            remedy = f"Finished runs: {', '.join(map(str, finished))}."
+            raise RunError(message, where=str(self.path), remedy=remedy)
+
+    def write_weights(self, run: int, model: torch.nn.Module) -> None:
+        weights = {name: value.detach().cpu() for name, value in model.state_dict().items()}
+        place = self.run_path(run) / "weights.safetensors"
+        write_tensors(place, "weights", weights, {"run": run, "seed": self.seeds[run]})
+
+    # ------------------------------------------------------------------ where training stands
+
+    def write_checkpoint(self, run: int, state: tuple[dict[str, Tensor], dict[str, Any]] | None) -> None:
+        """``state`` of the trainer, or None between two runs. The sizes of the logs say what belongs to it."""
+        tensors, progress = state if state is not None else ({}, None)
+        sizes = {name: file_size(self.path / name) for name in ("metrics.jsonl", "timings.jsonl")}
+        facts = {"run": run, "progress": progress, "sizes": sizes}
+        write_tensors(self.path / "checkpoint.safetensors", "checkpoint", tensors, facts)
+
+    def read_checkpoint(self) -> tuple[int, dict[str, Tensor], dict[str, Any] | None]:
+        """Run, tensors and progress to go on from; what was logged after the checkpoint is cut off."""
+        path = self.path / "checkpoint.safetensors"
+        run, progress = 0, None
+        tensors: dict[str, Tensor] = {}
+        sizes = {"metrics.jsonl": 0, "timings.jsonl": 0}
+        if path.exists():
+            with damage_of(path, f"Remove it; brgcn train --resume {self.path} then begins anew."):
+                tensors, facts = read_tensors(path, "checkpoint")
+                run, progress, sizes = facts["run"], facts["progress"], facts["sizes"]
+        for name, size in sizes.items():
+            if (self.path / name).exists():
+                with (self.path / name).open("r+b") as log:
+                    log.truncate(size)
+        return run, tensors, progress
+
+    def finish(self, result: dict[str, Any]) -> None:
+        write_json(self.path / "result.json", result)
+        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+def task_of(path: Path) -> str:
+    """The task of the run folder at ``path``, nodes or links."""
+    facts = read_json(path / "run.json") if (path / "run.json").exists() else {}
+    return "links" if facts.get("task") == "links" else "nodes"  # what is wrong with it is said when it is opened
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Raise the error that fits when no run folder can be made at ``path``."""
+    where, elsewhere = str(path), "Choose another --out"
+    above = path.absolute()
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        what = "this is a file" if path.exists() else f"{above} is a file"
+        raise RunError(f"{what}, but a folder is needed", where=where, remedy=f"{elsewhere}.")
+    if not os.access(above, os.W_OK):
+        raise RunError(f"{above} may not be written to", where=where, remedy=f"{elsewhere}.")
+    inside = {entry.name for entry in path.iterdir() if not entry.name.endswith(".part")} if path.exists() else set()
+    if not inside:
+        return
+    replaceable = "run.json" in inside or inside <= _BEFORE_IT_BEGINS
+    if overwrite and not replaceable:
+        message = "--overwrite replaces run folders only, and this is none"
+        raise RunError(message, where=where, remedy=f"{elsewhere}.")
+    if not overwrite:
+        resume = f"Continue it with --resume {path}, choose another --out" if "run.json" in inside else elsewhere
+        remedy = f"{resume}, or replace it with --overwrite." if replaceable else f"{resume}."
+        raise RunError("the folder exists already", where=where, remedy=remedy)

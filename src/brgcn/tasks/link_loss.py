@@ -1,0 +1,96 @@
+"""What link prediction minimises."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from brgcn.nn.link_model import LinkModel
+from brgcn.ops import answer_loss
+from brgcn.tasks.link_queries import QueryBatch
+from brgcn.tasks.link_settings import LinkSettings
+
+
+class LinkLoss:
+    """Of a batch, given the vectors of all entities.
+
+    ``1vsall``: for each triple the cross-entropy of its tail (or head) among all entities; triples with the same query
+    share a row. ``kvsall``: a query counts once, its answers in equal shares. ``negatives``: whether a triple is true,
+    beside corrupted ones, as in the paper.
+    """
+
+    def __init__(self, model: LinkModel, settings: LinkSettings) -> None:
+        self.model, self.settings = model, settings
+
+    def of_queries(self, entities: Tensor, batch: QueryBatch, cells: int, correction: Tensor | None = None) -> Tensor:
+        """Mean over the triples (1vsall) or queries (kvsall). ``entities`` [M, width] are all, or a sample with its
+        ``correction`` [M] that the batch refers to."""
+        relations = self.model.relations()
+        query = self.model.query(entities[batch.entity], batch.relation, relations)
+        weight = torch.ones_like(batch.answer, dtype=query.dtype)
+        if self.settings.loss == "kvsall":
+            weight = weight / torch.bincount(batch.answer_row, minlength=query.size(0))[batch.answer_row]
+            total = query.size(0)
+        else:
+            total = batch.answer.numel()
+        loss = answer_loss(
+            query,
+            entities,
+            batch.answer_row,
+            batch.answer,
+            weight,
+            self.model.decoder.match_all_in_training,
+            correction=correction,
+            cells=cells,
+        )
+        loss = loss / total
+        if self.settings.n3:
+            loss = loss + self.settings.n3 * self._n3(entities, relations, batch, weight) / total
+        if self.settings.relation_prediction:
+            loss = loss + self.settings.relation_prediction * self._relation_loss(entities, relations, batch)
+        return loss + self._l2(entities, relations)
+
+    def of_triples(self, entities: Tensor, triples: Tensor) -> Tensor:
+        """Binary cross-entropy of directed triples [b, 3] and their corruptions, mean over all of them."""
+        relations = self.model.relations()
+        omega = self.settings.negatives
+        rows = triples.repeat(omega, 1)
+        strange = torch.randint(entities.size(0), (rows.size(0),), device=rows.device)
+        tail_side = torch.rand(rows.size(0), device=rows.device) < 0.5
+        if self.model.reciprocal:  # then triples come in both directions, and the tail is what is asked for
+            tail_side = torch.ones_like(tail_side)
+        head, relation, tail = rows.unbind(1)
+        corrupted = torch.stack(
+            [torch.where(tail_side, head, strange), relation, torch.where(tail_side, strange, tail)], dim=1
+        )
+        h, r, t = torch.cat([triples, corrupted]).unbind(1)
+        scores = self.model.decoder.score(entities[h], relations[r], entities[t])
+        truth = torch.zeros_like(scores)
+        truth[: len(triples)] = 1
+        return functional.binary_cross_entropy_with_logits(scores, truth) + self._l2(entities, relations)
+
+    def _n3(self, entities: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
+        """Sum over the answers' triples of their vectors' cubed sizes."""
+        cubes = self.model.decoder.sizes
+        relation = batch.relation if self.model.reciprocal else batch.relation % self.model.num_relations
+        of_query = (cubes(entities[batch.entity]) ** 3).sum(-1) + (cubes(relations[relation]) ** 3).sum(-1)
+        answers = (cubes(entities[batch.answer]) ** 3).sum(-1)
+        return (weight * (of_query[batch.answer_row] + answers)).sum()
+
+    def _relation_loss(self, entities: Tensor, relations: Tensor, batch: QueryBatch) -> Tensor:
+        """Mean cross-entropy of each triple's relation among all relations, given its head and tail."""
+        given, relation = batch.entity[batch.answer_row], batch.relation[batch.answer_row]
+        head, tail = given, batch.answer
+        if not self.model.reciprocal:  # inverse relations have no vectors of their own
+            backward = relation >= self.model.num_relations
+            head, tail = torch.where(backward, tail, head), torch.where(backward, head, tail)
+            relation = relation % self.model.num_relations
+        decoder = self.model.decoder
+        scores = decoder.match_all_in_training(decoder.relation_query(entities[head], entities[tail]), relations)
+        return functional.cross_entropy(scores, relation)
+
+    def _l2(self, entities: Tensor, relations: Tensor) -> Tensor:
+        if not self.settings.l2:
+            return entities.new_zeros(())
+        return self.settings.l2 * (entities.square().mean() + relations.square().mean())

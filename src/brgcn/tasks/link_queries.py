@@ -1,0 +1,88 @@
+"""Training triples as queries: (h, r, ?) and (?, r, t), each with all of its answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from brgcn.data.named_graph import first_occurrences
+from brgcn.graph import inverse_relation, ragged_range
+from brgcn.tasks.known_triples import Answers
+
+
+class QueryBatch(NamedTuple):
+    """Some queries; relations are directed (the inverse of r asks for heads)."""
+
+    entity: Tensor  # [b] the given one
+    relation: Tensor  # [b]
+    answer_row: Tensor  # [n] ascending
+    answer: Tensor  # [n]
+    triple: Tensor  # [n] the training triple that each answer comes from
+
+
+class TrainingQueries:
+    """Each distinct query once, so that its scores are computed once however many answers it has.
+
+    ``triples`` [n, 3] are the distinct training triples.
+    """
+
+    def __init__(self, train: Tensor, num_entities: int, num_relations: int) -> None:
+        train = train.long()
+        self.triples = train[first_occurrences(train)]
+        self.num_entities, self.num_relations = num_entities, num_relations
+        directed = both_directions(self.triples, num_relations)
+        grouped = Answers(directed[:, 0], directed[:, 1], directed[:, 2], 2 * num_relations)
+        self.entity, self.relation = grouped.keys // (2 * num_relations), grouped.keys % (2 * num_relations)
+        self.ptr, self.answer = grouped.ptr, grouped.answer
+        self.triple = grouped.order % max(1, len(self.triples))
+
+    def __len__(self) -> int:
+        return int(self.entity.numel())
+
+    def to(self, device: torch.device | str) -> TrainingQueries:
+        for name in ("triples", "entity", "relation", "ptr", "answer", "triple"):
+            setattr(self, name, getattr(self, name).to(device))
+        return self
+
+    def batch(self, chosen: Tensor) -> QueryBatch:
+        """The queries at these places [b]."""
+        begin = self.ptr[chosen]
+        sizes = self.ptr[chosen + 1] - begin
+        place = ragged_range(begin, sizes)
+        row = torch.repeat_interleave(torch.arange(chosen.numel(), device=chosen.device), sizes)
+        return QueryBatch(self.entity[chosen], self.relation[chosen], row, self.answer[place], self.triple[place])
+
+
+class Sampler:
+    """A batch is scored against a sample of the entities: those that it mentions, and some drawn at random.
+
+    ``correction`` [N] is -log of the probability that an entity is in the sample (``ops.answer_loss`` says why).
+    """
+
+    def __init__(self, queries: TrainingQueries, batch: int, drawn: int) -> None:
+        self.num_entities, self.drawn = queries.num_entities, drawn
+        share = min(1.0, (batch or len(queries)) / max(1, len(queries)))
+        # queries that mention an entity; one that gives and answers the same is counted twice, which hardly matters
+        mentions = torch.bincount(queries.answer, minlength=self.num_entities)
+        mentions += torch.bincount(queries.entity, minlength=self.num_entities)
+        absent = (1 - share) ** mentions.double() * (1 - min(1.0, drawn / max(1, self.num_entities)))
+        self.correction = -(1 - absent).clamp(min=1e-12).log().float()
+
+    def sample(self, batch: QueryBatch) -> tuple[Tensor, QueryBatch]:
+        """Ids [M] of the entities, and the batch in terms of their places among them."""
+        chosen = torch.zeros(self.num_entities, dtype=torch.bool, device=batch.entity.device)
+        chosen[torch.randperm(self.num_entities, device=chosen.device)[: self.drawn]] = True
+        chosen[batch.answer] = True
+        chosen[batch.entity] = True
+        place = chosen.long().cumsum(0) - 1
+        local = batch._replace(entity=place[batch.entity], answer=place[batch.answer])
+        return chosen.nonzero().squeeze(1), local
+
+
+def both_directions(triples: Tensor, num_relations: int) -> Tensor:
+    """[2n, 3]: the triples, then the same as (t, inverse of r, h)."""
+    head, relation, tail = triples.unbind(1)
+    inverse = torch.stack([tail, inverse_relation(relation, num_relations), head], dim=1)
+    return torch.cat([triples, inverse])

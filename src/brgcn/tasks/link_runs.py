@@ -1,0 +1,201 @@
+"""Train several link predictors into a folder, continue them after an interruption, and evaluate them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from brgcn.data import Dataset
+from brgcn.errors import DataError, RunError
+from brgcn.tasks.device import keep_freed_memory, pick_device, threads
+from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_scores import EntityScores
+from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.link_trainer import LinkTrainer
+from brgcn.tasks.lock import only_writer
+from brgcn.tasks.metrics import summary as spread
+from brgcn.tasks.rank_metrics import breakdown, summary
+from brgcn.tasks.ranking import rank
+
+_FACTS_OF_RESULT = ("task", "dataset", "encoder", "decoder", "changed_settings", "fingerprint")
+Listener = Callable[[int, dict[str, Any]], None]  # called with the run and a record: of an epoch, or of a step
+JUDGED = ("valid", "test")  # splits that are ranked
+
+
+def train_link_runs(
+    dataset: Dataset,
+    settings: LinkSettings,
+    out: Path,
+    *,
+    runs: int = 1,
+    seed: int = 0,
+    regime: str = "modern",
+    changed_settings: dict[str, Any] | None = None,
+    device: torch.device | str = "cpu",
+    overwrite: bool = False,
+    checkpoint_seconds: float = 10.0,
+    listener: Listener | None = None,
+) -> LinkFolder:
+    """Train ``runs`` models with the seeds seed, seed + 1, .., one after another, and leave them in ``out``."""
+    check_links(dataset)
+    if runs < 1:
+        raise DataError(f"the number of runs must be at least 1, not {runs}")
+    if not 0 <= seed <= seed + runs <= 2**63:
+        raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
+    folder = LinkFolder.create(
+        out,
+        dataset,
+        settings,
+        regime=regime,
+        seeds=range(seed, seed + runs),
+        device=torch.device(device),
+        changed_settings=changed_settings,
+        overwrite=overwrite,
+    )
+    return continue_link_runs(folder, checkpoint_seconds=checkpoint_seconds, listener=listener)
+
+
+def check_links(dataset: Dataset) -> None:
+    if dataset.task != "links":
+        raise DataError(
+            f"{dataset.name} holds labelled nodes, and this is link prediction",
+            remedy="Give triples (brgcn data list), or --task links to hold back some of the graph's own.",
+        )
+    if not len(dataset.triples.get("train", ())):
+        raise DataError(f"{dataset.name} has no training triples")
+
+
+def continue_link_runs(
+    folder: LinkFolder,
+    *,
+    device: torch.device | str | None = None,
+    checkpoint_seconds: float = 10.0,
+    listener: Listener | None = None,
+) -> LinkFolder:
+    """Go on from the folder's checkpoint; nothing is done where training is finished."""
+    with only_writer(folder.path), threads(folder.facts["threads"]):
+        folder.remove_leftovers()
+        if not folder.finished:
+            keep_freed_memory()
+            place = pick_device(folder.facts["device"]) if device is None else torch.device(device)
+            _continue(folder, place, checkpoint_seconds, listener)
+    return folder
+
+
+def _continue(folder: LinkFolder, device: torch.device, checkpoint_seconds: float, listener: Listener | None) -> None:
+    first, tensors, progress = folder.read_checkpoint()
+    for run in range(first, len(folder.seeds)):
+        trainer = LinkTrainer(
+            folder.named_graph.graph,
+            folder.triples["train"],
+            folder.settings,
+            folder.seeds[run],
+            valid=folder.triples.get("valid"),
+            device=device,
+        )
+        if listener is not None:
+            trainer.on_step = _steps_to(listener, run, trainer)
+        if progress is not None:
+            try:
+                trainer.restore(tensors, progress)
+            except (LookupError, RuntimeError, TypeError) as error:
+                raise RunError(
+                    "the checkpoint does not fit the settings of the folder",
+                    where=str(folder.path / "checkpoint.safetensors"),
+                    remedy=f"Remove it; brgcn train --resume {folder.path} then begins anew.",
+                ) from error
+        seconds = _train(folder, trainer, run, checkpoint_seconds, listener)
+        model = trainer.trained()
+        report = {"run": run, "seed": folder.seeds[run], "epochs": trainer.progress.epoch, "seconds": seconds}
+        report["best_epoch"] = trainer.progress.best_epoch or trainer.progress.epoch
+        report |= judge(folder, EntityScores(model, trainer.graph))
+        folder.write_run(run, model, report)
+        progress = None
+        folder.write_checkpoint(run + 1, None)
+    folder.finish(summarise(folder))
+
+
+def _steps_to(listener: Listener, run: int, trainer: LinkTrainer) -> Callable[[int, int], None]:
+    def on_step(done: int, steps: int) -> None:
+        listener(run, {"epoch": trainer.progress.epoch + done / steps})
+
+    return on_step
+
+
+def _train(
+    folder: LinkFolder, trainer: LinkTrainer, run: int, checkpoint_seconds: float, listener: Listener | None
+) -> float:
+    """Seconds that the epochs of this call took."""
+    begun = saved = time.monotonic()
+    with (folder.path / "metrics.jsonl").open("a") as metrics, (folder.path / "timings.jsonl").open("a") as timings:
+        last = time.perf_counter()
+        for record in trainer.epochs():
+            seconds, last = time.perf_counter() - last, time.perf_counter()
+            metrics.write(json.dumps({"run": run, **record}) + "\n")
+            timings.write(json.dumps({"run": run, "epoch": record["epoch"], "seconds": seconds}) + "\n")
+            if listener is not None:
+                listener(run, record)
+            if time.monotonic() - saved >= checkpoint_seconds:
+                metrics.flush()
+                timings.flush()
+                folder.write_checkpoint(run, trainer.state())
+                saved = time.monotonic()
+    return time.monotonic() - begun
+
+
+def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> dict[str, Any]:
+    """Raw and filtered measures of the validation and test triples, known triples being those of all splits; with
+    ``parts`` also by side, cardinality and relation."""
+    found: dict[str, Any] = {}
+    for split in JUDGED:
+        triples = folder.triples.get(split)
+        if triples is None or not len(triples):
+            continue
+        ranks = rank(triples, scores.tails, scores.heads, folder.known)
+        found[split] = summary(ranks)
+        if parts:
+            names = folder.named_graph.relation_names
+            detail = breakdown(ranks, folder.triples["train"], len(names))
+            detail["relation"] = {names[relation]: row for relation, row in detail["relation"].items()}
+            found[split]["by"] = detail
+    return found
+
+
+def evaluate_links(folder: LinkFolder, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Every finished run, ranked anew with the stored weights."""
+    reports = []
+    for run in folder.usable_runs():
+        found = judge(folder, folder.scores(run, device), parts=True)
+        reports.append({"run": run, "seed": folder.seeds[run], **found})
+    return _result(folder, reports)
+
+
+def summarise(folder: LinkFolder) -> dict[str, Any]:
+    """The result as ``--json`` prints it: the runs, and the means over them."""
+    return _result(folder, [folder.report(run) for run in range(len(folder.seeds))])
+
+
+def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {name: folder.facts[name] for name in _FACTS_OF_RESULT}
+    result |= {"regime": folder.facts["preset"], "runs": reports, "valid": None, "test": None}
+    for split in JUDGED:
+        if not reports or split not in reports[0]:
+            continue
+        result[split] = {
+            setting: {
+                name: _mean([report[split][setting][name] for report in reports]) for name in reports[0][split][setting]
+            }
+            for setting in ("raw", "filtered")
+        }
+        result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
+    result["splits"] = {split: len(triples) for split, triples in folder.triples.items()}
+    return result
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,295 @@
+"""Training of one link predictor: epochs, early stopping on filtered validation MRR, a state that can be saved.
+
+All random numbers of an epoch follow from the seed of the run and the epoch's number, so that a run continued from a
+saved state goes on exactly as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brgcn.errors import DataError, is_out_of_memory
+from brgcn.graph import RelationalGraph
+from brgcn.message_graph import keep_edges, message_graph
+from brgcn.nn.link_model import LinkModel
+from brgcn.nn.scorer import torch_seeded
+from brgcn.ops import combine_seed
+from brgcn.tasks.known_triples import KnownTriples
+from brgcn.tasks.link_loss import LinkLoss
+from brgcn.tasks.link_queries import QueryBatch, Sampler, TrainingQueries, both_directions
+from brgcn.tasks.link_scores import EntityScores
+from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.rank_metrics import summary
+from brgcn.tasks.ranking import rank
+
+CELLS = {"cpu": 1 << 21, "cuda": 1 << 27}  # scores that a step holds at a time
+FEWEST_CELLS = 1 << 16
+Record = dict[str, Any]
+OnStep = Callable[[int, int], None]  # steps done, steps of the epoch
+
+
+@dataclass
+class LinkProgress:
+    """Where a run stands; with the weights and the optimizer's state it is all that is needed to go on."""
+
+    epoch: int = 0
+    best_epoch: int = 0
+    best_mrr: float = -1.0
+    looks_since: int = 0  # looks at the validation triples since the best one
+    stopped: bool = False
+
+
+def build_link_model(num_entities: int, num_relations: int, settings: LinkSettings, seed: int) -> LinkModel:
+    """Initialised on the CPU from ``seed`` alone."""
+    with torch_seeded(seed, torch.device("cpu")):
+        return LinkModel(
+            num_entities,
+            num_relations,
+            encoder=settings.encoder,
+            decoder_name=settings.decoder,
+            width=settings.width,
+            reciprocal=settings.reciprocal,
+            num_layers=settings.layers,
+            residual=settings.residual,
+            entity_dropout=settings.entity_dropout,
+            relation_dropout=settings.relation_dropout,
+            initial_scale=settings.initial_scale,
+            self_connection=settings.self_connection,
+            aggregate=settings.aggregate,
+            scaled=settings.scaled,
+            counts=settings.counts,
+            negative_slope=settings.negative_slope,
+            dropout=settings.dropout,
+            num_bases=settings.bases,
+            heads=settings.heads,
+        )
+
+
+class LinkTrainer:
+    """``for record in trainer.epochs()`` trains epoch after epoch; between two of them ``state()`` can be saved.
+
+    Args:
+        graph: the training graph, without inverse relations.
+        train: [n, 3] training triples.
+        valid: [m, 3] validation triples; without them there is no early stopping, and the last weights count. What
+            they are filtered by is train and valid: selection knows no test triple.
+        on_step: called after each step of an epoch.
+    """
+
+    def __init__(
+        self,
+        graph: RelationalGraph,
+        train: Tensor,
+        settings: LinkSettings,
+        seed: int,
+        *,
+        valid: Tensor | None = None,
+        device: torch.device | str = "cpu",
+        on_step: OnStep | None = None,
+    ) -> None:
+        if not len(train):
+            raise DataError("there are no training triples")
+        self.settings, self.seed, self.device = settings, seed, torch.device(device)
+        entities, relations = graph.num_nodes, graph.num_relations
+        self.model = build_link_model(entities, relations, settings, seed).to(self.device)
+        self.queries = TrainingQueries(train, entities, relations).to(self.device)
+        self.directed = both_directions(self.queries.triples, relations)
+        if not settings.reciprocal:
+            self.directed = self.queries.triples
+        self.loss = LinkLoss(self.model, settings)
+        self.sampler: Sampler | None = None
+        if 0 < settings.candidates < entities:
+            self.sampler = Sampler(self.queries, settings.batch, settings.candidates)
+        self.graph: RelationalGraph | None = None
+        if settings.encoder != "none":
+            self.graph = message_graph(graph, settings.message_graph, seed).to(self.device)
+        self._edge_triple = self._triples_of_edges() if settings.mask_target_edges and self.graph is not None else None
+        self.valid = valid if valid is not None and len(valid) else None
+        if self.valid is not None:
+            self.known = KnownTriples([train, self.valid], entities, relations)
+        self.optimizer = _optimizer(self.model, settings, self.device)
+        self.progress = LinkProgress()
+        self.best: dict[str, Tensor] = {}
+        self.cells = CELLS[self.device.type]
+        self.on_step = on_step
+
+    # ------------------------------------------------------------------ epochs
+
+    def epochs(self) -> Iterator[Record]:
+        while self.progress.epoch < self.settings.epochs and not self.progress.stopped:
+            with torch_seeded(combine_seed(self.seed, self.progress.epoch), self.device):
+                loss = self._epoch()
+            self.progress.epoch += 1
+            if not loss - loss == 0:
+                raise DataError(f"the loss became {loss} in epoch {self.progress.epoch}", remedy="Lower learning_rate.")
+            record: Record = {"epoch": self.progress.epoch, "loss": loss}
+            last = self.progress.epoch == self.settings.epochs
+            if self.valid is not None and (self.progress.epoch % self.settings.evaluate_every == 0 or last):
+                record["valid"] = self._measure(self.valid)
+                self._remember_best(record["valid"]["filtered"]["mrr"])
+            yield record
+
+    def _epoch(self) -> float:
+        """One pass over the training triples -> mean loss of the steps."""
+        self.model.train()
+        by_triples = self.settings.loss == "negatives"
+        count = len(self.directed) if by_triples else len(self.queries)
+        order = torch.randperm(count, device=self.device)
+        batches = order.split(self.settings.batch or count)
+        total = torch.zeros((), dtype=torch.double, device=self.device)
+        for number, chosen in enumerate(batches):
+            total += self._step(chosen, by_triples)
+            if self.on_step is not None:
+                self.on_step(number + 1, len(batches))
+        return float(total) / len(batches)
+
+    def _step(self, chosen: Tensor, by_triples: bool) -> Tensor:
+        while True:
+            try:
+                return self._compute(chosen, by_triples)
+            except Exception as error:
+                if by_triples or self.cells <= FEWEST_CELLS or not is_out_of_memory(error):
+                    raise
+            self.cells //= 2  # the same step once more, in smaller parts
+            gc.collect()
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _compute(self, chosen: Tensor, by_triples: bool) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        with _precision(self.settings.precision, self.device):
+            if by_triples:
+                triples = self.directed[chosen]
+                entities = self._entities(chosen % len(self.queries.triples))
+                loss = self.loss.of_triples(entities, triples)
+            else:
+                loss = self._loss_of_queries(self.queries.batch(chosen))
+            loss.backward()
+        if self.settings.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        with torch.sparse.check_sparse_tensor_invariants(False):  # torch asks to say so; the indices are its own
+            self.optimizer.step()
+        return loss.detach().double()
+
+    def _loss_of_queries(self, batch: QueryBatch) -> Tensor:
+        if self.sampler is None:
+            return self.loss.of_queries(self._entities(batch.triple), batch, self.cells)
+        ids, local = self.sampler.sample(batch)
+        # rows that a batch does not touch have no gradient, and Adagrad leaves them where they are
+        alone = self.graph is None and self.settings.optimizer == "adagrad" and not self.settings.clip
+        some = self.model.some_entities(ids) if alone else self._entities(batch.triple)[ids]
+        return self.loss.of_queries(some, local, self.cells, self.sampler.correction[ids])
+
+    def _entities(self, scored: Tensor) -> Tensor:
+        """[N, width] while the triples ``scored`` are the target."""
+        graph = self.graph
+        if graph is None:
+            return self.model.entities(None)
+        seed = int(torch.randint(2**31, ()))
+        keep = torch.ones(graph.num_edges, dtype=torch.bool, device=self.device)
+        if self._edge_triple is not None:
+            hidden = torch.zeros(len(self.queries.triples) + 1, dtype=torch.bool, device=self.device)
+            hidden[scored] = True
+            keep &= ~hidden[self._edge_triple]
+        if self.settings.edge_dropout:
+            keep &= torch.rand(graph.num_edges, device=self.device) >= self.settings.edge_dropout
+        if self._edge_triple is not None or self.settings.edge_dropout:
+            graph = keep_edges(graph, keep)
+        return self.model.entities(graph, seed)
+
+    def _triples_of_edges(self) -> Tensor:
+        """[E] the training triple of each edge of the message graph, in either direction; their number if none."""
+        assert self.graph is not None
+        original = self.graph.num_original_relations
+        source, target, relation = self.graph.edge_source, self.graph.edge_target, self.graph.edge_type
+        forward = relation < original
+        triples = torch.stack(
+            [
+                torch.where(forward, source, target),
+                self.graph.original_relation(relation),
+                torch.where(forward, target, source),
+            ],
+            dim=1,
+        )
+        edge = _keys(triples, original, self.graph.num_nodes)
+        keys, order = _keys(self.queries.triples, original, self.graph.num_nodes).sort()
+        place = torch.searchsorted(keys, edge).clamp(max=keys.numel() - 1)
+        return torch.where(keys[place] == edge, order[place], keys.numel())
+
+    # ------------------------------------------------------------------ results
+
+    @torch.no_grad()
+    def _measure(self, valid: Tensor) -> dict[str, dict[str, float]]:
+        scores = EntityScores(self.model, self.graph)
+        return summary(rank(valid, scores.tails, scores.heads, self.known))
+
+    def _remember_best(self, mrr: float) -> None:
+        if mrr > self.progress.best_mrr:
+            self.progress.best_mrr, self.progress.best_epoch, self.progress.looks_since = mrr, self.progress.epoch, 0
+            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+            return
+        self.progress.looks_since += 1
+        self.progress.stopped = bool(self.settings.patience) and self.progress.looks_since >= self.settings.patience
+
+    def trained(self) -> LinkModel:
+        """With the best weights seen."""
+        if self.best:
+            self.model.load_state_dict(self.best)
+        return self.model.eval()
+
+    # ------------------------------------------------------------------ saving and continuing
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        for name, parameter in self.model.named_parameters():
+            for kept, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"optimizer.{kept}.{name}"] = torch.as_tensor(value)
+        return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, asdict(self.progress)
+
+    def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
+        self.progress = LinkProgress(**progress)
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = value
+        self.model.load_state_dict(parts["model"])
+        self.best = {name: value.to(self.device) for name, value in parts["best"].items()}
+        for name, parameter in self.model.named_parameters():
+            for kept in ("step", "sum", "exp_avg", "exp_avg_sq"):
+                if (found := parts["optimizer"].get(f"{kept}.{name}")) is not None:
+                    self.optimizer.state[parameter][kept] = found.clone() if kept == "step" else found.to(self.device)
+
+
+def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:
+    """[n] a number for each triple."""
+    head, relation, tail = triples.unbind(1)
+    return (head * num_relations + relation) * num_entities + tail
+
+
+def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
+    if settings.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
+    return torch.optim.Adagrad(model.parameters(), lr=settings.learning_rate)
+
+
+@contextlib.contextmanager
+def _precision(name: str, device: torch.device) -> Iterator[None]:
+    """Of matrix products on a GPU; elsewhere float32."""
+    if device.type != "cuda" or name == "float32":
+        yield
+        return
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        with torch.autocast("cuda", torch.bfloat16, enabled=name == "bfloat16"):
+            yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before

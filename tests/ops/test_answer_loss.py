@@ -1,0 +1,78 @@
+"""The loss over all candidates against plain loops."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from brgcn.nn.decoders import DECODERS, decoder
+from brgcn.ops import answer_loss
+
+QUERIES, CANDIDATES, WIDTH = 7, 11, 6
+
+
+def problem() -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(QUERIES, WIDTH, dtype=torch.double, generator=generator)
+    candidates = torch.randn(CANDIDATES, WIDTH, dtype=torch.double, generator=generator)
+    answers = [(0, 3), (0, 7), (1, 0), (2, 10), (4, 1), (4, 2), (4, 3), (5, 5), (6, 5)]  # query 3 has none
+    row, place = torch.tensor(answers).T.contiguous()
+    weight = torch.rand(len(answers), dtype=torch.double, generator=generator) + 0.1
+    correction = torch.rand(CANDIDATES, dtype=torch.double, generator=generator)
+    return query, candidates, row, place, weight, correction
+
+
+def by_hand(query, candidates, row, place, weight, correction, match) -> torch.Tensor:
+    scores = match(query, candidates)
+    total = torch.zeros((), dtype=torch.double)
+    for q in range(QUERIES):
+        mine = [(int(p), w) for r, p, w in zip(row, place, weight, strict=True) if int(r) == q]
+        own = {p for p, _ in mine}
+        summed = torch.zeros((), dtype=torch.double)
+        for c in range(CANDIDATES):
+            shift = 0.0 if correction is None or c in own else float(correction[c])
+            summed = summed + torch.exp(scores[q, c] + shift)
+        for p, w in mine:
+            total = total + w * (summed.log() - scores[q, p])
+    return total
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("cells", [1, 25, 1 << 20])
+@pytest.mark.parametrize("corrected", [False, True])
+def test_loss_and_gradient_are_those_of_the_loops(name: str, cells: int, corrected: bool) -> None:
+    query, candidates, row, place, weight, correction = problem()
+    match = decoder(name, WIDTH).match_all_in_training
+    given = correction if corrected else None
+    expected_inputs = [query.clone().requires_grad_(), candidates.clone().requires_grad_()]
+    expected = by_hand(*expected_inputs, row, place, weight, given, match)
+    (3 * expected).backward()
+    inputs = [query.clone().requires_grad_(), candidates.clone().requires_grad_()]
+    loss = answer_loss(*inputs, row, place, weight, match, correction=given, cells=cells)
+    (3 * loss).backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-9)
+    for mine, theirs in zip(inputs, expected_inputs, strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+def test_far_apart_scores_do_not_overflow() -> None:
+    query, candidates = torch.tensor([[1000.0]]), torch.tensor([[1.0], [-1.0]])
+    loss = answer_loss(
+        query, candidates, torch.tensor([0]), torch.tensor([1]), torch.ones(1), decoder("distmult", 1).match_all
+    )
+    assert float(loss) == pytest.approx(2000)
+
+
+def test_a_corrected_sample_estimates_the_sum_over_all() -> None:
+    """exp of the corrected log-sum, averaged over many samples, is the sum over all candidates."""
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(CANDIDATES, generator=generator)
+    probability = torch.rand(CANDIDATES, generator=generator) * 0.8 + 0.2
+    total, samples = 0.0, 4000
+    for _ in range(samples):
+        drawn = torch.rand(CANDIDATES, generator=generator) < probability
+        total += float(torch.exp(scores[drawn] - probability[drawn].log()).sum())
+    assert total / samples == pytest.approx(float(scores.exp().sum()), rel=0.05)
+    assert math.isfinite(total)

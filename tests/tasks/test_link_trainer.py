@@ -1,0 +1,122 @@
+"""Training of link predictors: they learn, go on where they stopped, and hide what they must."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from brgcn.errors import DataError
+from brgcn.graph import RelationalGraph
+from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.link_trainer import LinkTrainer
+
+PEOPLE, TOWNS = 40, 5
+
+
+def world() -> tuple[RelationalGraph, torch.Tensor, torch.Tensor]:
+    """People live in towns and towns have residents; every fifth residence is held back."""
+    lives = torch.tensor([[p, 0, PEOPLE + p % TOWNS] for p in range(PEOPLE)])
+    has = torch.stack([lives[:, 2], torch.ones(PEOPLE, dtype=torch.long), lives[:, 0]], 1)
+    held = torch.arange(PEOPLE) % 7 == 0
+    train, valid = torch.cat([lives, has[~held]]), has[held]
+    graph = RelationalGraph.from_edges(train[:, [0, 2]].T, train[:, 1], PEOPLE + TOWNS, 2)
+    return graph, train, valid
+
+
+def trainer(seed: int = 0, **changes: object) -> LinkTrainer:
+    graph, train, valid = world()
+    settings = LinkSettings(**{"width": 8, "epochs": 30, "batch": 16, "patience": 0, **changes})  # type: ignore[arg-type]
+    return LinkTrainer(graph, train, settings, seed, valid=valid)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"decoder": "distmult", "loss": "kvsall", "optimizer": "adam", "learning_rate": 0.05},
+        {"decoder": "transe-l2", "reciprocal": False},
+        {"decoder": "transe"},
+        {"decoder": "hole", "n3": 0.001, "relation_prediction": 0.5},
+        {"candidates": 5, "entity_dropout": 0.1},
+        {"encoder": "brgcn", "learning_rate": 0.03, "initial_scale": 0.3},
+        {"encoder": "rgcn", "bases": 2, "edge_dropout": 0.3, "learning_rate": 0.03, "initial_scale": 0.3},
+        {"loss": "negatives", "negatives": 4, "optimizer": "adam", "learning_rate": 0.05, "epochs": 60},
+        {"loss": "negatives", "reciprocal": False, "optimizer": "adam", "learning_rate": 0.05, "epochs": 60},
+    ],
+)
+def test_it_learns_that_relations_are_inverse(changes: dict[str, object]) -> None:
+    trained = trainer(initial_scale=0.1, **changes) if "initial_scale" not in changes else trainer(**changes)
+    records = list(trained.epochs())
+    assert records[-1]["loss"] < records[0]["loss"]
+    found = max(record["valid"]["filtered"]["mrr"] for record in records if "valid" in record)
+    assert found > 0.3, found  # by chance 0.1
+
+
+def test_the_same_seed_gives_the_same_run_and_the_users_random_numbers_are_left_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    first, same, other = (list(trainer(s, epochs=3, entity_dropout=0.2).epochs()) for s in (1, 1, 2))
+    assert torch.equal(torch.rand(2), expected)
+    assert first == same and first != other
+
+
+@pytest.mark.parametrize("changes", [{}, {"encoder": "brgcn", "dropout": 0.3, "optimizer": "adam"}, {"candidates": 4}])
+def test_going_on_is_as_if_it_had_never_stopped(changes: dict[str, object]) -> None:
+    whole = trainer(epochs=6, evaluate_every=2, **changes)
+    records = list(whole.epochs())
+    first = trainer(epochs=6, evaluate_every=2, **changes)
+    steps = first.epochs()
+    before = [next(steps) for _ in range(3)]
+    second = trainer(epochs=6, evaluate_every=2, **changes)
+    second.restore(*first.state())
+    assert before + list(second.epochs()) == records
+    for name, value in whole.trained().state_dict().items():
+        assert torch.equal(value, second.trained().state_dict()[name]), name
+
+
+def test_the_best_weights_are_kept_and_patience_ends_it() -> None:
+    stopping = trainer(epochs=200, evaluate_every=1, patience=3, learning_rate=0.5)
+    records = list(stopping.epochs())
+    assert len(records) < 200
+    values = [record["valid"]["filtered"]["mrr"] for record in records]
+    assert stopping.progress.best_mrr == max(values) and stopping.progress.best_epoch == values.index(max(values)) + 1
+    assert len(records) == stopping.progress.best_epoch + 3
+
+
+def test_scored_triples_are_hidden_from_the_encoder_in_both_directions() -> None:
+    masked = trainer(encoder="rgcn", mask_target_edges=True)
+    assert masked.graph is not None and masked._edge_triple is not None
+    whole = masked.graph
+    for edge in range(whole.num_edges):
+        source, target = whole.edge_index[:, edge].tolist()
+        relation = int(whole.edge_type[edge])
+        h, r, t = (source, relation, target) if relation < 2 else (target, relation - 2, source)
+        assert masked.queries.triples[masked._edge_triple[edge]].tolist() == [h, r, t]
+    seen = []
+    masked.model.entities = lambda graph, seed=None: seen.append(graph) or masked.model.entity  # type: ignore[method-assign,assignment]
+    masked._entities(torch.tensor([0, 1]))
+    assert seen[0].num_edges == whole.num_edges - 4
+
+
+def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = trainer(epochs=1)
+    compute, asked = small._compute, []
+
+    def tight(chosen: torch.Tensor, by_triples: bool) -> torch.Tensor:
+        asked.append(small.cells)
+        if small.cells > 1 << 19:
+            raise RuntimeError("CUDA out of memory")
+        return compute(chosen, by_triples)
+
+    monkeypatch.setattr(small, "_compute", tight)
+    list(small.epochs())
+    assert asked[:3] == [1 << 21, 1 << 20, 1 << 19] and small.cells == 1 << 19
+
+
+def test_nothing_to_train_on_and_a_loss_that_explodes() -> None:
+    graph, train, _ = world()
+    with pytest.raises(DataError, match="no training triples"):
+        LinkTrainer(graph, train[:0], LinkSettings(), 0)
+    with pytest.raises(DataError, match="the loss became nan"):
+        list(trainer(decoder="distmult", learning_rate=1e30, optimizer="adam").epochs())
