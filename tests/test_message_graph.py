@@ -26,7 +26,8 @@ def test_keeping_edges_is_building_the_graph_from_them(share: float) -> None:
     )
     for name in ("node_ptr", "pair_ptr", "pair_relation", "edge_source"):
         torch.testing.assert_close(getattr(kept, name), getattr(built, name))
-    assert kept.has_inverse and kept.num_nodes == graph.num_nodes
+    assert kept.has_inverse
+    assert kept.num_nodes == graph.num_nodes
 
 
 def test_tables_of_the_whole_graph_are_not_taken_over() -> None:
@@ -41,7 +42,8 @@ def test_random_and_empty_graphs() -> None:
     graph = graph_of()
     true, random, empty = (message_graph(graph, kind, seed=3) for kind in ("true", "random", "empty"))
     assert true.num_edges == random.num_edges == 2 * graph.num_edges
-    assert empty.num_edges == 0 and empty.num_relations == true.num_relations
+    assert empty.num_edges == 0
+    assert empty.num_relations == true.num_relations
     torch.testing.assert_close(
         torch.bincount(random.edge_type, minlength=8), torch.bincount(true.edge_type, minlength=8)
     )

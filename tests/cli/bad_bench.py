@@ -123,7 +123,7 @@ def only_notes(bench: Bench) -> list[object]:
 
 def links(bench: Bench) -> list[object]:
     bench.write("links/train.txt", "a\tknows\tb\nb\tknows\tc\n")
-    return ["train", bench / "links"]
+    return ["train", bench / "links", "--task", "nodes"]
 
 
 def two_labels(bench: Bench) -> list[object]:

@@ -143,10 +143,10 @@ GRAPHS = [
     Kind("empty folder", lambda b: ["train", new_folder(b, "void")], ("HERE/void", "it is empty")),
     Kind(
         "known data to predict links",
-        lambda b: ["train", "fb15k"],
-        ("fb15k holds triples to predict links", "brgcn data list"),
+        lambda b: ["train", "fb15k", "--model", "rgcn"],
+        ("--model is for a training that classifies nodes", "Leave --model out"),
     ),
-    Kind("data to predict links", links, ("links holds triples to predict links", "--labels")),
+    Kind("data to predict links", links, ("links holds triples to predict links", "--labels", "--task links")),
     Kind("graph without labels", lambda b: ["train", b.graph], ("no training labels", "--labels FILE")),
     Kind(
         "unknown data set",

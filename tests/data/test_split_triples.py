@@ -6,11 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import toy_folder
 
 from brgcn.data import load_dataset
 from brgcn.data.split_triples import hold_back, with_splits
 from brgcn.errors import DataError
-from toys import toy_folder
 
 
 @settings(max_examples=60, deadline=None)
@@ -46,7 +46,8 @@ def test_one_table_becomes_three_parts(tmp_path) -> None:
     assert sizes == {"train": 140, "valid": 20, "test": 40}
     together = torch.cat(list(split.triples.values()))
     assert len(torch.unique(together, dim=0)) == 200
-    assert split.graph.num_edges == 140 and split.graph.num_nodes == data.graph.num_nodes
+    assert split.graph.num_edges == 140
+    assert split.graph.num_nodes == data.graph.num_nodes
     assert split.fingerprint != data.fingerprint != with_splits(data, (0.1, 0.1)).fingerprint
     assert split.fingerprint == with_splits(data, (0.1, 0.2), seed=1).fingerprint
 
@@ -61,7 +62,8 @@ def test_a_data_set_with_its_own_splits_is_left_alone(tmp_path) -> None:
 def test_a_graph_with_labelled_nodes_becomes_triples(tmp_path) -> None:
     data = load_dataset(toy_folder(tmp_path))
     split = with_splits(data, (0.05, 0.05))
-    assert split.task == "links" and not split.splits
+    assert split.task == "links"
+    assert not split.splits
     assert sum(len(part) for part in split.triples.values()) == data.graph.num_edges
 
 

@@ -63,7 +63,8 @@ def test_sizes_of_complex_numbers_are_their_moduli_and_have_a_gradient_at_zero()
     sizes = decoder("complex", 4).sizes(vectors)
     torch.testing.assert_close(sizes, torch.tensor([[5.0, 0.0]]))
     sizes.sum().backward()
-    assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
+    assert vectors.grad is not None
+    assert bool(vectors.grad.isfinite().all())
     torch.testing.assert_close(decoder("distmult", 2).sizes(torch.tensor([-2.0, 1.0])), torch.tensor([2.0, 1.0]))
 
 

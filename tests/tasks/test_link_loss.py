@@ -104,13 +104,15 @@ def test_a_sample_of_all_entities_is_the_loss_over_all() -> None:
     batch = queries.batch(torch.arange(5))
     sampler = Sampler(queries, 5, ENTITIES)
     ids, local = sampler.sample(batch)
-    assert ids.tolist() == list(range(ENTITIES)) and sampler.correction.abs().max() < 1e-6
+    assert ids.tolist() == list(range(ENTITIES))
+    assert sampler.correction.abs().max() < 1e-6
     loss = LinkLoss(model, settings)
     all_of_them = loss.of_queries(model.entity, batch, 1 << 20)
     sampled = loss.of_queries(model.some_entities(ids), local, 1 << 20, sampler.correction[ids].double())
     torch.testing.assert_close(sampled, all_of_them)
     sampled.backward()
-    assert model.entity.grad is not None and model.entity.grad.is_sparse
+    assert model.entity.grad is not None
+    assert model.entity.grad.is_sparse
 
 
 def test_probability_of_being_in_a_sample() -> None:

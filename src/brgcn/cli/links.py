@@ -22,7 +22,16 @@ def register(app: typer.Typer) -> None:
     app.command("neighbours")(neighbours)
 
 
-def train(request: TrainRequest, *, encoder: str | None, decoder: str | None, regime: str, split: str) -> None:
+def train(
+    request: TrainRequest,
+    *,
+    encoder: str | None,
+    decoder: str | None,
+    regime: str,
+    split: str,
+    hold_back: bool,
+) -> None:
+    """``hold_back``: triples of a graph that was made for classifying nodes are predicted, too."""
     from brgcn.config import to_yaml
     from brgcn.data.split_triples import with_splits
     from brgcn.experiments.link_presets import link_settings
@@ -45,7 +54,13 @@ def train(request: TrainRequest, *, encoder: str | None, decoder: str | None, re
     shares = _shares(split)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
-    data = with_splits(request.read(), shares)
+    data = request.read()
+    if data.splits and not hold_back:
+        raise BrgcnError(
+            f"{data.name} holds labelled nodes, and this training predicts links",
+            remedy="Say --task links to hold back some triples of its graph, or leave out the options for links.",
+        )
+    data = with_splits(data, shares)
     warn(data.warnings)
     out = request.place(data, f"{chosen.encoder}-{chosen.decoder}")
     counts = ", ".join(f"{len(triples):,} {name}" for name, triples in data.triples.items())

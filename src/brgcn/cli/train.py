@@ -185,7 +185,7 @@ def train(
     if wanted == "nodes":
         nodes.train(request, model=model, preset=preset, together=together)
     else:
-        links.train(request, encoder=encoder, decoder=decoder, regime=regime, split=split)
+        links.train(request, encoder=encoder, decoder=decoder, regime=regime, split=split, hold_back=task == "links")
 
 
 def _task_of(request: TrainRequest, given: dict[str, str]) -> str:

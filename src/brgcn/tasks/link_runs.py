@@ -61,13 +61,11 @@ def train_link_runs(
 
 
 def check_links(dataset: Dataset) -> None:
-    if dataset.task != "links":
-        raise DataError(
-            f"{dataset.name} holds labelled nodes, and this is link prediction",
-            remedy="Give triples (brgcn data list), or --task links to hold back some of the graph's own.",
-        )
     if not len(dataset.triples.get("train", ())):
-        raise DataError(f"{dataset.name} has no training triples")
+        raise DataError(
+            f"{dataset.name} has no training triples",
+            remedy="with_splits(dataset) of brgcn.data.split_triples holds back some of a graph's own.",
+        )
 
 
 def continue_link_runs(

@@ -136,7 +136,10 @@ class LinkPredictor:
         name = name.removeprefix("<").removesuffix(">") if name not in self._relations else name
         if name not in self._relations:
             near = _near(name, self._relations)
-            raise DataError(f"there is no relation {name!r}{near}", remedy="Names are as in the training triples (brgcn data inspect lists them).")
+            raise DataError(
+                f"there is no relation {name!r}{near}",
+                remedy="Names are as in the training triples (brgcn data inspect lists them).",
+            )
         return self._relations[name]
 
     def neighbours(self, entity: str, top: int = 10) -> list[dict[str, Any]]:

@@ -210,8 +210,8 @@ def check_task(name: str, task: str) -> None:
     """What is known of a data set before it is fetched and read."""
     if task != "nodes":
         raise DataError(
-            f"{name} holds triples to predict links, and this command classifies nodes",
-            remedy="Give a data set with labelled nodes (brgcn data list), or labels with --labels FILE.",
+            f"{name} holds triples to predict links, and this training classifies nodes",
+            remedy="Give data with labelled nodes (brgcn data list), labels with --labels FILE, or --task links.",
         )
 
 
