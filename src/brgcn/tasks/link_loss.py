@@ -28,12 +28,9 @@ class LinkLoss:
         ``correction`` [M] that the batch refers to."""
         relations = self.model.relations()
         query = self.model.query(entities[batch.entity], batch.relation, relations)
-        weight = torch.ones_like(batch.answer, dtype=query.dtype)
-        if self.settings.loss == "kvsall":
-            weight = weight / torch.bincount(batch.answer_row, minlength=query.size(0))[batch.answer_row]
-            total = query.size(0)
-        else:
-            total = batch.answer.numel()
+        weight = batch.share if self.settings.loss == "kvsall" else torch.ones_like(batch.share)
+        weight = weight.to(query.dtype)
+        total = weight.sum()
         loss = answer_loss(
             query,
             entities,

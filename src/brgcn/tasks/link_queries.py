@@ -20,39 +20,52 @@ class QueryBatch(NamedTuple):
     answer_row: Tensor  # [n] ascending
     answer: Tensor  # [n]
     triple: Tensor  # [n] the training triple that each answer comes from
+    share: Tensor  # [n] one over the number of answers that the query has in training
 
 
 class TrainingQueries:
-    """Each distinct query once, so that its scores are computed once however many answers it has.
+    """Answers that share a query share a row of scores, ``most`` at a time.
+
+    Without a limit a query with a thousand answers would move its vectors once in an epoch, by one long step, and
+    Adagrad makes of that as little as of a short one.
 
     ``triples`` [n, 3] are the distinct training triples.
     """
 
-    def __init__(self, train: Tensor, num_entities: int, num_relations: int) -> None:
+    def __init__(self, train: Tensor, num_entities: int, num_relations: int, most: int = 0) -> None:
         train = train.long()
         self.triples = train[first_occurrences(train)]
         self.num_entities, self.num_relations = num_entities, num_relations
         directed = both_directions(self.triples, num_relations)
         grouped = Answers(directed[:, 0], directed[:, 1], directed[:, 2], 2 * num_relations)
-        self.entity, self.relation = grouped.keys // (2 * num_relations), grouped.keys % (2 * num_relations)
-        self.ptr, self.answer = grouped.ptr, grouped.answer
+        sizes = grouped.ptr.diff()
+        most = most or max(1, int(sizes.max()))
+        rows = (sizes + most - 1) // most  # of each query
+        key = torch.repeat_interleave(grouped.keys, rows)
+        place = torch.arange(key.numel()) - torch.repeat_interleave(rows.cumsum(0) - rows, rows)  # among its rows
+        first = torch.repeat_interleave(grouped.ptr[:-1], rows) + place * most
+        self.entity, self.relation = key // (2 * num_relations), key % (2 * num_relations)
+        self.ptr = torch.cat([first, grouped.ptr[-1:]])
+        self.answer = grouped.answer
+        self.share = torch.repeat_interleave(1 / sizes.float(), sizes)
         self.triple = grouped.order % max(1, len(self.triples))
 
     def __len__(self) -> int:
         return int(self.entity.numel())
 
     def to(self, device: torch.device | str) -> TrainingQueries:
-        for name in ("triples", "entity", "relation", "ptr", "answer", "triple"):
+        for name in ("triples", "entity", "relation", "ptr", "answer", "triple", "share"):
             setattr(self, name, getattr(self, name).to(device))
         return self
 
     def batch(self, chosen: Tensor) -> QueryBatch:
-        """The queries at these places [b]."""
+        """The rows at these places [b]."""
         begin = self.ptr[chosen]
         sizes = self.ptr[chosen + 1] - begin
         place = ragged_range(begin, sizes)
         row = torch.repeat_interleave(torch.arange(chosen.numel(), device=chosen.device), sizes)
-        return QueryBatch(self.entity[chosen], self.relation[chosen], row, self.answer[place], self.triple[place])
+        given = self.entity[chosen], self.relation[chosen]
+        return QueryBatch(*given, row, self.answer[place], self.triple[place], self.share[place])
 
 
 class Sampler:

@@ -43,6 +43,7 @@ class LinkSettings:
     # ---------------------------------------------------------------- loss
     loss: str = setting("1vsall", f"one of {', '.join(LOSSES)}")
     negatives: int = setting(1, "corrupted triples for each true one, with the loss negatives")
+    answers: int = setting(8, "answers of a query that share a row of scores in a step; 0: all")
     candidates: int = setting(0, "entities drawn at random that a batch is scored against, beside its answers; 0: all")
     relation_prediction: float = setting(0.0, "weight of the loss of predicting the relation between head and tail")
     n3: float = setting(0.0, "weight of the cubed sizes of the vectors of a triple")
@@ -72,7 +73,7 @@ class LinkSettings:
         check_one_of("precision", self.precision, PRECISIONS)
         for name in ("width", "layers", "heads", "negatives", "epochs", "evaluate_every"):
             check_at_least(name, getattr(self, name), 1)
-        for name in ("bases", "candidates", "batch", "patience", "relation_prediction", "n3", "l2", "clip"):
+        for name in ("bases", "answers", "candidates", "batch", "patience", "relation_prediction", "n3", "l2", "clip"):
             check_at_least(name, getattr(self, name), 0)
         for name in ("dropout", "edge_dropout", "entity_dropout", "relation_dropout"):
             if not 0 <= getattr(self, name) < 1:

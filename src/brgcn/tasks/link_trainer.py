@@ -99,7 +99,7 @@ class LinkTrainer:
         self.settings, self.seed, self.device = settings, seed, torch.device(device)
         entities, relations = graph.num_nodes, graph.num_relations
         self.model = build_link_model(entities, relations, settings, seed).to(self.device)
-        self.queries = TrainingQueries(train, entities, relations).to(self.device)
+        self.queries = TrainingQueries(train, entities, relations, settings.answers).to(self.device)
         self.directed = both_directions(self.queries.triples, relations)
         if not settings.reciprocal:
             self.directed = self.queries.triples
