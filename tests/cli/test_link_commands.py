@@ -271,3 +271,46 @@ def test_commands_say_when_a_folder_is_of_the_other_task(trained: Path, toy: Pat
     code, _, error = run(capsys, "train", "mutag", "--decoder", "hole")
     assert code == 1
     assert "--decoder is for a training that predicts links" in error
+
+
+def test_an_ensemble_stands_beside_its_components(trained: Path, table: Path, tmp_path: Path, capsys) -> None:
+    other = tmp_path / "other"
+    run(capsys, "train", table, "--out", other, "--decoder", "transe-l2", "--epochs", 10, *SMALL)
+    arguments = ["ensemble", other, trained, "--kinds", "z,logits"]
+    code, text, error = run(capsys, *arguments, "--json", "--out", tmp_path / "e.json")
+    assert code == 0, error
+    result = json.loads(text)
+    assert json.loads((tmp_path / "e.json").read_text()) == result
+    assert [row["decoder"] for row in result["components"]] == ["transe-l2", "complex"]
+    assert [(row["kind"], row["tuned"]) for row in result["ensembles"]] == [
+        ("z", False),
+        ("z", True),
+        ("logits", False),
+        ("logits", True),
+    ]
+    assert result["components"][1]["test"] == LinkFolder.open(trained).report(0)["test"]
+    code, text, _ = run(capsys, *arguments)
+    assert code == 0
+    assert "none · transe-l2" in text
+    assert "chosen on valid" in text
+    run(capsys, "train", table, "--out", tmp_path / "split", "--split", "0.2,0.2", "--epochs", 1, *SMALL)
+    code, _, error = run(capsys, "ensemble", other, tmp_path / "split")
+    assert code == 1
+    assert "different data" in error
+
+
+def test_readable_names_are_shown_where_the_data_have_them(table: Path, tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.tsv").write_text(table.read_text())
+    (folder / "entity_names.tsv").write_text("entity\tlabel\nt3\tThreetown\np3\tPaula\n")
+    out = tmp_path / "named"
+    code, _, error = run(capsys, "train", folder, "--out", out, "--epochs", 40, *SMALL)
+    assert code == 0, error
+    code, text, _ = run(capsys, "predict", out, "--head", "p3", "--relation", "lives in", "--top", 2)
+    assert code == 0
+    assert "Threetown" in text
+    _, text, _ = run(capsys, "predict", out, "--head", "p3", "--relation", "lives in", "--json")
+    assert json.loads(text)["queries"][0]["answers"][0]["head_label"] == "Paula"
+    _, text, _ = run(capsys, "neighbours", out, "--entity", "t1", "--top", 64)
+    assert "Threetown" in text

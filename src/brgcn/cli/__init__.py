@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from brgcn.cli import bench, links, reproduce, train, tune, use
+from brgcn.cli import bench, ensemble, links, reproduce, train, tune, use
 from brgcn.cli.console import print_error, say
 from brgcn.cli.data import data_app
 from brgcn.errors import BrgcnError, is_out_of_memory
@@ -31,6 +31,7 @@ app.add_typer(data_app)
 train.register(app)
 use.register(app)
 links.register(app)
+ensemble.register(app)
 bench.register(app)
 reproduce.register(app)
 tune.register(app)

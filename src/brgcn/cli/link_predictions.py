@@ -37,7 +37,10 @@ def predict_links(
     queries: list[Query] = [Query.of(*parts)] if table is None else read_queries(table, parse_columns(columns))
     predictor = LinkPredictor(LinkFolder.open(folder), run)
     answers = [(query, predictor.answer(query, top)) for query in queries]
-    header = ["query", "asked", "rank", "head", "relation", "tail", "probability", "known"]
+    labels = [
+        name for name in ("head_label", "tail_label") if any(name in row for _, found in answers for row in found)
+    ]
+    header = ["query", "asked", "rank", "head", "relation", "tail", "probability", "known", *labels]
     rows = [_cells(number, query, row) for number, (query, found) in enumerate(answers, 1) for row in found]
     if out is not None:
         write_table(out, header, rows)
@@ -45,7 +48,7 @@ def predict_links(
         print_json({"queries": [_answered(query, found) for query, found in answers]})
     elif table is None and out is None:
         query, found = answers[0]
-        shown = [{"rank": row["rank"], query.asked: row[query.asked], **_tail_of(row)} for row in found]
+        shown = [{"rank": row["rank"], query.asked: row[query.asked], **_rest(query, row)} for row in found]
         stdout().print(row_table(_title(query), shown))
     elif out is None:
         for cells in (header, *rows):
@@ -54,7 +57,8 @@ def predict_links(
 
 def _cells(number: int, query: Query, row: dict[str, Any]) -> list[Any]:
     names = [row[part] for part in ("head", "relation", "tail")]
-    return [number, query.asked, row["rank"], *names, f"{row['probability']:.6f}", row["known"] or ""]
+    labels = [row[name] for name in ("head_label", "tail_label") if name in row]
+    return [number, query.asked, row["rank"], *names, f"{row['probability']:.6f}", row["known"] or "", *labels]
 
 
 def _answered(query: Query, found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -62,8 +66,9 @@ def _answered(query: Query, found: list[dict[str, Any]]) -> dict[str, Any]:
     return {**given, "asked": query.asked, "answers": found}
 
 
-def _tail_of(row: dict[str, Any]) -> dict[str, Any]:
-    return {"probability": row["probability"], "known": f"in {row['known']}" if row["known"] else ""}
+def _rest(query: Query, row: dict[str, Any]) -> dict[str, Any]:
+    label = {"label": row[f"{query.asked}_label"]} if f"{query.asked}_label" in row else {}
+    return {**label, "probability": row["probability"], "known": f"in {row['known']}" if row["known"] else ""}
 
 
 def _title(query: Query) -> str:

@@ -21,16 +21,16 @@ def ranking_table(result: dict[str, Any]) -> Table:
     splits = [split for split in ("valid", "test") if result.get(split)]
     for split in splits:
         for number, report in enumerate(result["runs"]):
-            table.add_row(str(report.get("run", number)), split, *_cells(report[split]))
+            table.add_row(str(report.get("run", number)), split, *measured_cells(report[split]))
         if len(result["runs"]) > 1:
-            table.add_row("mean", split, *_cells(result[split]))
+            table.add_row("mean", split, *measured_cells(result[split]))
             table.add_section()
     if not splits:
         table.add_row("–", "no held-back triples", *["–"] * 6)
     return table
 
 
-def _cells(measured: dict[str, dict[str, float]]) -> list[str]:
+def measured_cells(measured: dict[str, dict[str, float]]) -> list[str]:
     filtered = measured["filtered"]
     shares = [percent(filtered[name]) for name in MEASURES]
     return [percent(measured["raw"]["mrr"]), *shares, f"{filtered['mr']:.0f}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from torch import Tensor
@@ -41,6 +42,7 @@ class Dataset:
     source: str  # where it came from, for people
     warnings: tuple[str, ...] = ()
     features: tuple[FeatureTable, ...] = ()  # tables of numbers that some nodes come with
+    folder: Path | None = None  # where its files are
 
     @property
     def graph(self) -> RelationalGraph:

@@ -67,9 +67,9 @@ def load_dataset(
     if entry is not None:
         from brgcn.data.fetch import obtain
 
-        folder = obtain(entry, data_dir=data_dir, cache_dir=cache_dir, progress=progress)
-        name, source = entry.name, f"{entry.name} of the catalogue, in {folder}"
-        inputs = _inputs_of_entry(entry, Path(folder), options, own_labels=labels is not None)
+        obtained = obtain(entry, data_dir=data_dir, cache_dir=cache_dir, progress=progress)
+        name, source = entry.name, f"{entry.name} of the catalogue, in {obtained}"
+        inputs = _inputs_of_entry(entry, Path(obtained), options, own_labels=labels is not None)
     else:
         path = Path(name_or_path).expanduser()
         name, source = _plain_name(path), str(path)
@@ -78,13 +78,15 @@ def load_dataset(
 
     fingerprint = inputs.fingerprint()
     kept = cache.cache_file(fingerprint, cache_dir)
+    files = [path for path in (inputs.graph_file, *inputs.triple_files.values()) if path is not None]
+    folder = Path(files[0]).parent
     if use_cache and (dataset := cache.open_cached(kept, name=name, source=source)) is not None:
-        return _with_features(dataset, features)
+        return _with_features(replace(dataset, folder=folder), features)
     read = _read_links if inputs.task == "links" else _read_nodes
     dataset = replace(read(inputs, progress), name=name, source=source, fingerprint=fingerprint)
     if use_cache:
         cache.store(kept, dataset)
-    return _with_features(dataset, features)
+    return _with_features(replace(dataset, folder=folder), features)
 
 
 def _with_features(dataset: Dataset, paths: Sequence[str | Path]) -> Dataset:

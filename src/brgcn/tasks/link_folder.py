@@ -1,4 +1,8 @@
-"""The folder of a link prediction: a ``JobFolder`` with ``triples.safetensors``, the triples of all splits."""
+"""The folder of a link prediction: a ``JobFolder`` with
+
+- ``triples.safetensors``: the triples of all splits
+- ``names.tsv``: readable names of entities, where the data have them
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from torch import Tensor
 
 from brgcn.config import build, read_yaml
 from brgcn.data import Dataset
+from brgcn.data.display_names import display_names, read_display_names
 from brgcn.data.named_graph import read_tensors, write_tensors
 from brgcn.graph import RelationalGraph
 from brgcn.message_graph import message_graph
@@ -22,7 +27,7 @@ from brgcn.tasks.known_triples import KnownTriples, check_triples
 from brgcn.tasks.link_scores import EntityScores
 from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.link_trainer import build_link_model
-from brgcn.tasks.run_files import damage_of, write_json
+from brgcn.tasks.run_files import damage_of, write_json, write_table
 
 _TRIPLES = "triples"
 
@@ -47,6 +52,10 @@ class LinkFolder(JobFolder):
     ) -> LinkFolder:
         def write(beside: Path) -> None:
             write_tensors(beside / "triples.safetensors", _TRIPLES, dataset.triples, {})
+            readable = display_names(dataset.named_graph, dataset.folder)
+            if readable:
+                rows = ((dataset.node_names[node], text) for node, text in sorted(readable.items()))
+                write_table(beside / "names.tsv", ["entity", "label"], rows)
 
         return cls.begin(
             path,
@@ -77,6 +86,15 @@ class LinkFolder(JobFolder):
             for table in tensors.values():
                 check_triples(table, graph.num_nodes, graph.num_relations)
             return {split: tensors[split] for split in ("train", "valid", "test") if split in tensors}
+
+    @cached_property
+    def display_names(self) -> dict[int, str]:
+        """Entity -> readable name, where there is one."""
+        path = self.path / "names.tsv"
+        if not path.exists():
+            return {}
+        with damage_of(path):
+            return read_display_names(path, self.named_graph)
 
     @cached_property
     def known(self) -> KnownTriples:

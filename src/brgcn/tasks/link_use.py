@@ -94,9 +94,17 @@ class LinkPredictor:
                     "tail": names[2],
                     "probability": value,
                     "known": self._known(triple),
+                    **self._labels(triple[0], triple[2]),
                 }
             )
         return rows
+
+    def _labels(self, head: int, tail: int) -> dict[str, str]:
+        """Readable names, where the data have any."""
+        readable = self.folder.display_names
+        if not readable:
+            return {}
+        return {"head_label": readable.get(head, ""), "tail_label": readable.get(tail, "")}
 
     def _probability(self, head: int | None, relation: int | None, tail: int | None) -> Tensor:
         """[candidates]"""
@@ -153,9 +161,13 @@ class LinkPredictor:
         best = total.topk(min(top, total.numel() - 1))
         pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
         return [
-            {"rank": rank, "entity": self.named.node_names[found], "cosine": value}
+            {"rank": rank, "entity": self.named.node_names[found], **self._label(found), "cosine": value}
             for rank, (value, found) in enumerate(pairs, 1)
         ]
+
+    def _label(self, entity: int) -> dict[str, str]:
+        readable = self.folder.display_names
+        return {"label": readable.get(entity, "")} if readable else {}
 
 
 def export_vectors(folder: LinkFolder, out: Path, run: int = 0, kind: str = "tsv") -> list[Path]:
