@@ -2,8 +2,8 @@
 
     python -m brgcn.bench.ranking fb15k-237 --triples 2048 --out results/performance/ranking-cpu.json
 
-needs ``pip install '.[pykeen]'``; without PyKEEN only our time is measured. Both rank both sides, filtered, with vectors
-of a DistMult model that nobody trained; ours gives the raw ranks, too. The first pass of each is not counted.
+needs ``pip install '.[pykeen]'``; without PyKEEN only our time is measured. Both rank both sides, filtered, with
+vectors of a DistMult model that nobody trained; ours gives the raw ranks, too. The first pass of each is not counted.
 """
 
 from __future__ import annotations

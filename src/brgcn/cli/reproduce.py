@@ -11,6 +11,7 @@ from brgcn.cli.console import print_json, say, stderr, stdout, warn
 from brgcn.cli.inputs import DataDir, Device, NodeDatasets, split_names
 from brgcn.cli.reproduce_ablation import ablation
 from brgcn.cli.reproduce_cost import cost
+from brgcn.cli.reproduce_links import links
 from brgcn.errors import BrgcnError, SettingsError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ reproduce_app = typer.Typer(name="reproduce", help="The paper's experiments, hon
 
 
 def register(app: typer.Typer) -> None:
+    reproduce_app.command("links")(links)
     reproduce_app.command("ablation")(ablation)
     reproduce_app.command("cost")(cost)
     app.add_typer(reproduce_app)

@@ -68,6 +68,14 @@ def check_links(dataset: Dataset) -> None:
         )
 
 
+def check_judged(dataset: Dataset) -> None:
+    """There must be triples to choose by and to test on."""
+    check_links(dataset)
+    for split in JUDGED:
+        if not len(dataset.triples.get(split, ())):
+            raise DataError(f"{dataset.name} has no {split} triples", remedy="Put them beside the training triples.")
+
+
 def continue_link_runs(
     folder: LinkFolder,
     *,

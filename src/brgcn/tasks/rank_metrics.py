@@ -53,13 +53,14 @@ def cardinalities(triples: Tensor, num_relations: int) -> Tensor:
     return 2 * heads_many.long() + tails_many.long()
 
 
-def check_row(row: dict[str, float], num_candidates: int) -> None:
+def check_row(row: dict[str, float], num_candidates: int, rounding: float = 0.0) -> None:
     """Refuse a row whose MRR cannot come with its hits: every rank in a bracket is at best its first, at worst its
-    last."""
+    last. ``rounding``: how far printed figures may be from what they stand for."""
     h1, h3, h10, mrr = row["hits@1"], row["hits@3"], row["hits@10"], row["mrr"]
     low = h1 + (h3 - h1) / 3 + (h10 - h3) / 10 + (1 - h10) / max(num_candidates, 1)
     high = h1 + (h3 - h1) / 2 + (h10 - h3) / 4 + (1 - h10) / 11
-    if not (h1 <= h3 <= h10 <= 1 and low - 1e-9 <= mrr <= high + 1e-9):
+    slack = 1e-9 + 2 * rounding
+    if not (h1 <= h3 <= h10 <= 1 and low - slack <= mrr <= high + slack):
         raise DataError(f"an MRR of {mrr:.4f} is impossible with hits of {h1:.4f}, {h3:.4f}, {h10:.4f}")
 
 

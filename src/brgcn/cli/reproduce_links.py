@@ -1,0 +1,97 @@
+"""``brgcn reproduce links``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brgcn.cli.console import print_json, say, stderr, stdout
+from brgcn.cli.inputs import DataDir, Device, split_names
+
+
+def links(
+    datasets: Annotated[
+        str, typer.Option(metavar="A,B", help="Data sets of triples, separated by commas.")
+    ] = "fb15k,wn18,fb15k-237",
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="rules; complex; brgcn:distmult, also @random or @empty; brgcn+complex. Else all of the paper's.",
+            show_default=False,
+        ),
+    ] = None,
+    regime: Annotated[
+        str, typer.Option(metavar="REGIME", help="modern, paper or rgcn-reference, for the auto-encoders.")
+    ] = "modern",
+    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each row.")] = 1,
+    device: Device = "auto",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/links"),
+    models: Annotated[Path, typer.Option(metavar="DIR", help="Where the trained models are kept.")] = Path(
+        "runs/links"
+    ),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is kept already.")] = False,
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON on standard output.")] = False,
+) -> None:
+    """Link prediction: rules, embeddings, auto-encoders and ensembles on every data set, beside the paper's figures.
+
+    Settings and epochs are chosen on validation triples. Rows that are kept in the folder are not measured again.
+
+    \b
+    Examples:
+      brgcn reproduce links --datasets wn18 --rows rules,complex
+      brgcn reproduce links --datasets fb15k-237 --regime rgcn-reference --rows rgcn:distmult,brgcn:distmult --runs 3
+    """
+    from brgcn.data import load_dataset
+    from brgcn.experiments.link_report import report
+    from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
+    from brgcn.tasks.device import pick_device
+    from brgcn.tasks.link_runs import check_judged
+
+    chosen = [LinkRow.parse(name) for name in (split_names(rows) if rows is not None else DEFAULT_ROWS)]
+    place = pick_device(device)
+    cells: list[dict[str, Any]] = []
+    with stderr().status("") as status:
+        for name in split_names(datasets):
+            data = load_dataset(name, data_dir=data_dir, progress=True)
+            check_judged(data)
+            for row in chosen:
+                cell = measure_row(
+                    data,
+                    row,
+                    regime,
+                    out,
+                    models,
+                    runs=runs,
+                    device=place,
+                    overwrite=overwrite,
+                    tell=status.update,
+                )
+                cells.append(cell)
+    found = report(cells)
+    if as_json:
+        print_json(found)
+        return
+    for name in dict.fromkeys(row["dataset"] for row in found):
+        stdout().print(_table([row for row in found if row["dataset"] == name]))
+    say(f"kept in {out}")
+
+
+def _table(rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    from brgcn.cli.views import percent
+    from brgcn.experiments.paper_links import MEASURES
+
+    table = Table(title=f"{rows[0]['dataset']} · test, filtered unless raw · % (paper)", title_justify="left")
+    for column in ("row", "regime", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "remark"):
+        table.add_column(column, justify="left" if column in ("row", "regime", "remark") else "right")
+    for row in rows:
+        cells = [
+            percent(row[name], 1) + (f" ({100 * row['paper'][name]:.1f})" if row["paper"] else "") for name in MEASURES
+        ]
+        table.add_row(row["row"], row["regime"], str(row["n"]), percent(row["valid_mrr"], 1), *cells, row["remark"])
+    return table

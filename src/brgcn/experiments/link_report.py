@@ -1,0 +1,57 @@
+"""Rows of the tables of link prediction, the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from brgcn.experiments.link_table import PLAIN, LinkRow
+from brgcn.experiments.paper_links import MEASURES, paper_row, remark
+from brgcn.tasks.metrics import summary
+
+
+def report(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per cell: mean over its runs of each measure on test, the MRR on valid, the paper's row and a remark."""
+    rows = []
+    for cell in cells:
+        row = LinkRow.parse(cell["row"])
+        rows.append(_row(cell, cell["row"], [run["test"] for run in cell["runs"]], row))
+        tuned = [run["chosen_on_valid"] for run in cell["runs"] if "chosen_on_valid" in run]
+        if tuned:
+            kinds = ", ".join(f"{one['kind']} {one['beta']:.2f}" for one in tuned)
+            extra = _row(cell, f"{cell['row']}, chosen on valid ({kinds})", [one["test"] for one in tuned], None)
+            rows.append({**extra, "valid_mrr": _mean([one["valid"]["filtered"]["mrr"] for one in tuned])})
+    return rows
+
+
+def _row(cell: dict[str, Any], name: str, tests: list[dict[str, Any]], row: LinkRow | None) -> dict[str, Any]:
+    measured = {
+        "raw mrr": _mean([test["raw"]["mrr"] for test in tests]),
+        **{name: _mean([test["filtered"][name] for test in tests]) for name in MEASURES[1:]},
+    }
+    encoder, embedding = _as_the_paper_calls_it(row)
+    return {
+        "dataset": cell["dataset"],
+        "regime": cell["regime"],
+        "row": name,
+        "n": len(tests),
+        "valid_mrr": _mean([run["valid"]["filtered"]["mrr"] for run in cell["runs"]]),
+        **measured,
+        "mrr_spread": summary([test["filtered"]["mrr"] for test in tests]),
+        "paper": paper_row(encoder, embedding, cell["dataset"]),
+        "remark": remark(encoder, embedding, cell["dataset"]),
+    }
+
+
+def _as_the_paper_calls_it(row: LinkRow | None) -> tuple[str, str]:
+    """Encoder and letter: an ensemble has the letter of its embedding; an auto-encoder that of its decoder in the
+    other reading, and none with DistMult."""
+    if row is None or row.encoder == "none" or row.graph != "true":
+        return "", ""
+    if row.beside:
+        return row.encoder, row.beside
+    return row.encoder, "" if row.decoder == PLAIN else row.decoder
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,192 @@
+"""The paper's tables of link prediction, row by row, each kept as a JSON file and never measured twice.
+
+Rows: ``rules``; an embedding alone (``complex``); an auto-encoder (``brgcn:distmult``, encoder and decoder), also with
+its message graph replaced (``brgcn:distmult@random``, ``@empty``); an ensemble as the paper's text defines it
+(``brgcn+complex``: 0.4 of the auto-encoder with DistMult, 0.6 of an embedding trained by itself). Models are kept as
+run folders, so that ensembles find their parts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from brgcn.config import update
+from brgcn.data import Dataset
+from brgcn.errors import RunError, SettingsError
+from brgcn.experiments.link_presets import link_settings
+from brgcn.message_graph import MESSAGE_GRAPHS
+from brgcn.nn.decoders import DECODERS
+from brgcn.nn.frame import MODELS
+from brgcn.tasks.environment import environment
+from brgcn.tasks.known_triples import KnownTriples
+from brgcn.tasks.link_ensemble import PAPER_BETA, compare_ensembles
+from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_runs import continue_link_runs, train_link_runs
+from brgcn.tasks.rank_metrics import summary
+from brgcn.tasks.ranking import rank
+from brgcn.tasks.rules import RuleTable
+from brgcn.tasks.run_files import read_json, write_json
+
+PLAIN = "distmult"  # decoder of the auto-encoders that stand without a letter
+EMBEDDINGS = ("distmult", "transe", "hole", "complex")
+DEFAULT_ROWS = (
+    "rules",
+    *EMBEDDINGS,
+    *(f"{encoder}:{decoder}" for encoder in ("rgcn", "brgcn") for decoder in EMBEDDINGS),
+    *(f"{encoder}:{PLAIN}@{graph}" for encoder in ("rgcn", "brgcn") for graph in ("random", "empty")),
+    *(f"{encoder}+{decoder}" for encoder in ("rgcn", "brgcn") for decoder in EMBEDDINGS),
+)
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """``encoder`` is none for an embedding alone; an ensemble has the embedding's name in ``beside``."""
+
+    name: str
+    encoder: str = "none"
+    decoder: str = ""
+    graph: str = "true"
+    beside: str = ""
+
+    @classmethod
+    def parse(cls, name: str) -> LinkRow:
+        model, _, graph = name.partition("@")
+        encoder, _, decoder = model.partition(":")
+        first, _, beside = model.partition("+")
+        if name == "rules":
+            return cls(name)
+        if beside in DECODERS and first in MODELS and not graph:
+            return cls(name, first, PLAIN, beside=beside)
+        if decoder in DECODERS and encoder in MODELS and (not graph or graph in MESSAGE_GRAPHS):
+            return cls(name, encoder, decoder, graph or "true")
+        if model in DECODERS and not graph:
+            return cls(name, decoder=model)
+        raise SettingsError(
+            f"unknown row {name!r}",
+            remedy="Rows are rules, a decoder (complex), encoder:decoder (brgcn:distmult), the same @random or @empty, "
+            "and encoder+decoder for an ensemble (brgcn+complex).",
+        )
+
+
+def measure_row(
+    data: Dataset,
+    row: LinkRow,
+    regime: str,
+    folder: Path,
+    models: Path,
+    *,
+    runs: int = 1,
+    device: torch.device | str = "cpu",
+    overwrite: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
+    again."""
+    device = torch.device(device)
+    safe = row.name.replace(":", "-").replace("@", "-on-").replace("+", "-with-")
+    path = folder / f"{data.name}-{safe}-{regime}.json"
+    settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
+    facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
+    if path.exists() and not overwrite:
+        kept = read_json(path)
+        if all(kept.get(name) == value for name, value in facts.items()) and len(kept["runs"]) >= runs:
+            return kept
+    tell(f"{data.name}: {row.name}, {regime}")
+    begun = time.perf_counter()
+    if row.name == "rules":
+        found = _rules(data)
+    elif row.beside:
+        found = _ensemble(data, row, regime, folder, models, runs, device, tell)
+    else:
+        found = _trained(data, row, regime, models, runs, device, tell)
+    cell = {
+        "dataset": data.name,
+        "row": row.name,
+        "regime": regime,
+        **facts,
+        **found,
+        "measuring_seconds": round(time.perf_counter() - begun, 2),
+        "environment": environment(device),
+    }
+    write_json(path, cell)
+    return cell
+
+
+def _settings(row: LinkRow, dataset: str, regime: str, device: torch.device) -> Any:
+    chosen = link_settings(row.encoder, row.decoder, dataset, regime, device=device.type)
+    return update(chosen, {"message_graph": row.graph}, "the message graph")
+
+
+def _rules(data: Dataset) -> dict[str, Any]:
+    entities, relations = data.graph.num_nodes, data.graph.num_relations
+    table = RuleTable(data.triples["train"], entities, relations)
+    known = KnownTriples(data.triples.values(), entities, relations)
+    found = {
+        split: summary(rank(data.triples[split], table.score_tails, table.score_heads, known))
+        for split in ("valid", "test")
+    }
+    return {"runs": [found], "rules": table.num_rules}
+
+
+def _trained(
+    data: Dataset, row: LinkRow, regime: str, models: Path, runs: int, device: torch.device, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    opened = trained_folder(data, row, regime, models, runs, device, tell)
+    reports = [opened.report(run) for run in range(runs)]
+    kept = ("seed", "epochs", "best_epoch", "seconds", "valid", "test")
+    return {"runs": [{name: report[name] for name in kept if name in report} for report in reports]}
+
+
+def trained_folder(
+    data: Dataset, row: LinkRow, regime: str, models: Path, runs: int, device: torch.device, tell: Callable[[str], None]
+) -> LinkFolder:
+    """The run folder of a row, trained now where it is not there, continued where it was stopped."""
+    settings = _settings(row, data.name, regime, device)
+    path = models / f"{data.name}-{regime}-{row.encoder}-{row.decoder}-{row.graph}"
+
+    def listen(run: int, record: dict[str, Any]) -> None:
+        if "loss" in record:
+            score = f", MRR {record['valid']['filtered']['mrr']:.3f}" if "valid" in record else ""
+            tell(f"{data.name}: {row.name}, {regime}, run {run + 1}/{runs}, epoch {record['epoch']}{score}")
+
+    if (path / "run.json").exists():
+        opened = LinkFolder.open(path)
+        same = opened.settings == settings and opened.facts["fingerprint"] == data.fingerprint
+        if same and len(opened.seeds) >= runs:
+            return continue_link_runs(opened, device=device, listener=listen)
+    return train_link_runs(
+        data, settings, path, runs=runs, regime=regime, device=device, overwrite=True, listener=listen
+    )
+
+
+def _ensemble(
+    data: Dataset,
+    row: LinkRow,
+    regime: str,
+    folder: Path,
+    models: Path,
+    runs: int,
+    device: torch.device,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """The embedding is trained in the regime ``modern``, as one would if one wanted it to be good."""
+    encoder = trained_folder(data, LinkRow.parse(f"{row.encoder}:{PLAIN}"), regime, models, runs, device, tell)
+    embedding = trained_folder(data, LinkRow.parse(row.beside), "modern", models, runs, device, tell)
+    if encoder.facts["fingerprint"] != embedding.facts["fingerprint"]:
+        raise RunError("the parts of the ensemble were trained on different data", where=str(embedding.path))
+    found = []
+    for run in range(runs):
+        compared = compare_ensembles(encoder, embedding, beta=PAPER_BETA, run=run, device=device)
+        for component in compared["components"]:
+            component.pop("folder")
+        # the paper adds up scores as they are
+        fixed = next(e for e in compared["ensembles"] if e["kind"] == "logits" and not e["tuned"])
+        best = max((e for e in compared["ensembles"] if e["tuned"]), key=lambda e: e["valid"]["filtered"]["mrr"])
+        found.append({"valid": fixed["valid"], "test": fixed["test"], "chosen_on_valid": best, **compared})
+    return {"runs": found}

@@ -1,0 +1,119 @@
+"""The tables of link prediction: rows, what is kept, and the paper's figures beside them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from brgcn.cli import main
+from brgcn.data import load_dataset
+from brgcn.errors import SettingsError
+from brgcn.experiments import link_table
+from brgcn.experiments.link_presets import REGIMES, link_settings
+from brgcn.experiments.link_report import report
+from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
+from brgcn.experiments.paper_links import PAPER, remark
+from brgcn.tasks.link_settings import LinkSettings
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Path:
+    rng = random.Random(0)
+    lines = []
+    for person in range(40):
+        lines += [f"p{person}\tlives in\tt{person % 4}\n", f"t{person % 4}\thas resident\tp{person}\n"]
+    rng.shuffle(lines)
+    folder = tmp_path / "town"
+    folder.mkdir()
+    for name, part in (("train", lines[:60]), ("valid", lines[60:70]), ("test", lines[70:])):
+        (folder / f"{name}.tsv").write_text("".join(part))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two epochs of narrow models, whatever the regime."""
+
+    def small(
+        encoder: str, decoder: str, dataset: str, regime: str = "modern", *, device: str = "cuda"
+    ) -> LinkSettings:
+        return LinkSettings(encoder=encoder, decoder=decoder, width=4, epochs=2, evaluate_every=1, initial_scale=0.1)
+
+    monkeypatch.setattr(link_table, "link_settings", small)
+
+
+def test_every_row_of_the_paper_has_a_name() -> None:
+    rows = {(row.encoder, row.beside) for row in map(LinkRow.parse, DEFAULT_ROWS) if row.beside}
+    assert rows == {key for key in PAPER if key[1]}
+    assert LinkRow.parse("brgcn:hole@empty") == LinkRow("brgcn:hole@empty", "brgcn", "hole", "empty")
+    for wrong in ("", "brgcn", "gat:complex", "complex@empty", "brgcn:complex@half", "complex+rgcn"):
+        with pytest.raises(SettingsError, match="unknown row"):
+            LinkRow.parse(wrong)
+
+
+@pytest.mark.parametrize("name", ["rules", "complex", "brgcn:distmult", "rgcn:distmult@random", "rgcn+hole"])
+def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
+    data, told = load_dataset(town), []
+    arguments = (data, LinkRow.parse(name), "modern", tmp_path / "kept", tmp_path / "models")
+    cell = measure_row(*arguments, runs=2 if name == "complex" else 1, tell=told.append)
+    assert told
+    assert {"environment", "settings", "fingerprint", "runs"} <= set(cell)
+    again: list[str] = []
+    assert measure_row(*arguments, tell=again.append) == json.loads(json.dumps(cell))
+    assert not again
+    (row, *more) = report([cell])
+    assert 0 < row["mrr"] <= 1
+    assert row["paper"] is None
+    assert len(more) == (1 if "+" in name else 0)
+    if name == "rules":
+        assert row["mrr"] > 0.5  # the relations are inverse
+    if "+" in name:
+        assert len(cell["runs"][0]["components"]) == 2
+        assert "chosen on valid" in more[0]["row"]
+
+
+def test_the_command_prints_and_keeps(town: Path, tmp_path: Path, capsys) -> None:
+    arguments = [
+        "reproduce",
+        "links",
+        "--datasets",
+        str(town),
+        "--rows",
+        "rules,distmult",
+        "--out",
+        str(tmp_path / "k"),
+    ]
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments, "--models", str(tmp_path / "m"), "--device", "cpu"])
+    assert not stopped.value.code
+    text = capsys.readouterr().out
+    assert "rules" in text
+    assert "raw MRR" in text
+    assert len(list((tmp_path / "k").glob("*.json"))) == 2
+
+
+def test_the_papers_impossible_row_is_named() -> None:
+    assert "impossible" in remark("brgcn", "distmult", "fb15k-237")
+    impossible = [(key, data) for key, rows in PAPER.items() for data in rows if remark(*key, data)]
+    assert impossible == [(("brgcn", "distmult"), "fb15k-237")]
+    assert remark("none", "complex", "fb15k") == ""
+
+
+def test_regimes() -> None:
+    for regime in REGIMES:
+        assert link_settings("brgcn", "distmult", "fb15k-237", regime).encoder == "brgcn"
+    paper = link_settings("brgcn", "distmult", "wn18", "paper")
+    assert (paper.learning_rate, paper.width, paper.epochs, paper.dropout, paper.negative_slope) == (
+        0.01,
+        16,
+        100,
+        0.6,
+        0,
+    )
+    assert link_settings("none", "complex", "any", device="cpu").candidates > 0
+    assert link_settings("none", "complex", "any", device="cuda").candidates == 0
+    with pytest.raises(SettingsError, match="unknown regime"):
+        link_settings("none", "complex", "any", "best")
