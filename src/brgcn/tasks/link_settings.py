@@ -1,4 +1,4 @@
-"""What can be set for link prediction; the defaults are the regime ``modern``."""
+"""What can be set for link prediction; a regime (``experiments/settings/links``) says what of it suits it."""
 
 from __future__ import annotations
 
