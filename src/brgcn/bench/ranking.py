@@ -1,6 +1,6 @@
 """The evaluator of links, against PyKEEN's on the same scores and triples, in one run.
 
-    python -m brgcn.bench.ranking fb15k-237 --triples 2048 --out results/performance/ranking-cpu.json
+    python -m brgcn.bench.ranking fb15k-237 --triples 2048 --out results/ranking/cpu.json
 
 needs ``pip install '.[pykeen]'``; without PyKEEN only our time is measured. Both rank both sides, filtered, with
 vectors of a DistMult model that nobody trained; ours gives the raw ranks, too. The first pass of each is not counted.
@@ -9,6 +9,8 @@ vectors of a DistMult model that nobody trained; ours gives the raw ranks, too. 
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -109,7 +111,8 @@ def main() -> None:
     device = pick_device(args.device)
     data = load_dataset(args.dataset, data_dir=args.data_dir)
     result = measure_ranking(data, triples=args.triples, width=args.width, repeats=args.repeats, device=device)
-    result["environment"] = environment(device)
+    command = shlex.join(["python", "-m", "brgcn.bench.ranking", *sys.argv[1:]])
+    result["environment"] = {**environment(device), "command": command}
     for name in ("ours", "pykeen"):
         if name in result:
             print(f"{name:8} {result[name]['seconds']:.3f} s  MRR {result[name]['mrr']:.6f}")

@@ -77,6 +77,9 @@ def links(
         return
     for name in dict.fromkeys(row["dataset"] for row in found):
         stdout().print(_table([row for row in found if row["dataset"] == name]))
+    for line in found:
+        if line["remark"]:
+            say(f"{line['dataset']}, {line['row']}: {line['remark']}")
     say(f"kept in {out}")
 
 
@@ -86,12 +89,13 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     from brgcn.cli.views import percent
     from brgcn.experiments.paper_links import MEASURES
 
-    table = Table(title=f"{rows[0]['dataset']} · test, filtered unless raw · % (paper)", title_justify="left")
-    for column in ("row", "regime", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "remark"):
-        table.add_column(column, justify="left" if column in ("row", "regime", "remark") else "right")
+    title = f"{rows[0]['dataset']} · {rows[0]['regime']} · test, filtered unless raw, % (the paper's in brackets)"
+    table = Table(title=title, title_justify="left")
+    for column in ("row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10"):
+        table.add_column(column, justify="left" if column == "row" else "right", no_wrap=column == "row")
     for row in rows:
         cells = [
             percent(row[name], 1) + (f" ({100 * row['paper'][name]:.1f})" if row["paper"] else "") for name in MEASURES
         ]
-        table.add_row(row["row"], row["regime"], str(row["n"]), percent(row["valid_mrr"], 1), *cells, row["remark"])
+        table.add_row(row["row"], str(row["n"]), percent(row["valid_mrr"], 1), *cells)
     return table

@@ -19,6 +19,7 @@ import torch
 from brgcn.config import update
 from brgcn.data import Dataset
 from brgcn.errors import RunError, SettingsError
+from brgcn.experiments.kept import kept_result
 from brgcn.experiments.link_presets import link_settings
 from brgcn.message_graph import MESSAGE_GRAPHS
 from brgcn.nn.decoders import DECODERS
@@ -31,7 +32,7 @@ from brgcn.tasks.link_runs import continue_link_runs, train_link_runs
 from brgcn.tasks.rank_metrics import summary
 from brgcn.tasks.ranking import rank
 from brgcn.tasks.rules import RuleTable
-from brgcn.tasks.run_files import read_json, write_json
+from brgcn.tasks.run_files import write_json
 
 PLAIN = "distmult"  # decoder of the auto-encoders that stand without a letter
 EMBEDDINGS = ("distmult", "transe", "hole", "complex")
@@ -93,10 +94,9 @@ def measure_row(
     path = folder / f"{data.name}-{safe}-{regime}.json"
     settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
     facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
-    if path.exists() and not overwrite:
-        kept = read_json(path)
-        if all(kept.get(name) == value for name, value in facts.items()) and len(kept["runs"]) >= runs:
-            return kept
+    kept = None if overwrite else kept_result(path, facts)
+    if kept is not None and len(kept["runs"]) >= runs:
+        return kept
     tell(f"{data.name}: {row.name}, {regime}")
     begun = time.perf_counter()
     if row.name == "rules":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brgcn.experiments.pages import ablation, cost, nodes, searches
+from brgcn.experiments.pages import ablation, cost, links, nodes, searches
 from brgcn.tasks.run_files import write_text
 
 RESULTS, PAGE = Path("results"), Path("docs") / "results.md"
@@ -19,7 +19,7 @@ files; [protocol.md](protocol.md) says how the numbers were obtained.
 
 
 def page(results: Path = RESULTS) -> str:
-    return HEAD + "".join(part.section(results) for part in (nodes, searches, ablation, cost))
+    return HEAD + "".join(part.section(results) for part in (nodes, searches, ablation, cost, links))
 
 
 def main() -> None:
