@@ -25,7 +25,7 @@ ALLOWED = {
     "figures": {"data"},
     "explain": {"errors", "figures", "graph", "nn", "data", "tasks"},
     "bench": {"errors", "figures", "graph", "receptive_field", "ops", "nn", "data", "tasks"},
-    "experiments": {"errors", "config", "figures", "graph", "nn", "data", "tasks", "explain", "bench"},
+    "experiments": {"errors", "config", "figures", "graph", "message_graph", "nn", "data", "tasks", "explain", "bench"},
     "cli": {"errors", "config", "data", "tasks", "experiments", "explain", "bench"},
     "__main__": {"cli"},
 }
