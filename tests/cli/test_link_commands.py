@@ -61,6 +61,7 @@ def test_json_holds_runs_valid_and_test_with_raw_and_filtered(table: Path, tmp_p
         "modern",
     )
     assert result["splits"] == {"train": 153, "valid": 18, "test": 9}
+    assert result["with_unseen_entities"] == {"train": 0, "valid": 0, "test": 0}
     assert len(result["runs"]) == 2
     assert result["out"] == str(out)
     for split in ("valid", "test"):
@@ -314,3 +315,24 @@ def test_readable_names_are_shown_where_the_data_have_them(table: Path, tmp_path
     assert json.loads(text)["queries"][0]["answers"][0]["head_label"] == "Paula"
     _, text, _ = run(capsys, "neighbours", out, "--entity", "t1", "--top", 64)
     assert "Threetown" in text
+
+
+def test_triples_with_entities_unseen_in_training_are_ranked_and_counted(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("".join(f"a{k}\tr\ta{(3 * k) % 10}\n" for k in range(10)))
+    (folder / "test.tsv").write_text("a1\tr\ta2\nnew\tr\ta2\nnew\tr\tnewer\n")
+    code, text, error = run(capsys, "train", folder, "--out", tmp_path / "r", "--epochs", 1, *SMALL, "--json")
+    assert code == 0, error
+    result = json.loads(text)
+    assert result["with_unseen_entities"] == {"train": 0, "test": 2}
+    assert result["test"]["filtered"]["n"] == 6
+    assert result["valid"] is None
+
+
+def test_seconds_of_an_interrupted_run_are_those_of_all_its_epochs(table: Path, tmp_path: Path, capsys) -> None:
+    run(capsys, "train", table, "--out", tmp_path / "r", "--epochs", 3, *SMALL)
+    timings = [json.loads(line) for line in (tmp_path / "r" / "timings.jsonl").read_text().splitlines()]
+    assert len(timings) == 3
+    report = LinkFolder.open(tmp_path / "r").report(0)
+    assert report["seconds"] == pytest.approx(sum(row["seconds"] for row in timings))

@@ -82,6 +82,16 @@ def read_dataset(
     )
 
 
+def given_options(context: typer.Context) -> dict[str, str]:
+    """Parameters that stand on the command line -> how they are written."""
+    found = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name and source is not None and source.name == "COMMANDLINE":
+            found[parameter.name] = parameter.opts[0]
+    return found
+
+
 def split_names(text: str) -> list[str]:
     """``"aifb, mutag"``."""
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -54,7 +54,7 @@ def train(
     shares = _shares(split)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
-    data = request.read()
+    data = request.data
     if data.splits and not hold_back:
         raise BrgcnError(
             f"{data.name} holds labelled nodes, and this training predicts links",
@@ -82,7 +82,7 @@ def train(
     _show(folder, request.as_json)
 
 
-def resume(path: Path, device: str, checkpoint_every: float, *, figure: bool, as_json: bool) -> None:
+def resume(path: Path, device: str, checkpoint_every: float, *, as_json: bool) -> None:
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.link_folder import LinkFolder
     from brgcn.tasks.link_runs import continue_link_runs

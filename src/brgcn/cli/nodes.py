@@ -34,7 +34,7 @@ def train(request: TrainRequest, *, model: str | None, preset: str, together: in
         check_task(request.entry.name, request.entry.task)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
-    data = request.read()
+    data = request.data
     check_trainable(data)
     warn(data.warnings)
     if data.features:

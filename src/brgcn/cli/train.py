@@ -18,6 +18,7 @@ from brgcn.cli.inputs import (
     Labels,
     NodeColumn,
     TestLabels,
+    given_options,
 )
 from brgcn.cli.training import TrainRequest
 from brgcn.errors import BrgcnError
@@ -27,7 +28,17 @@ TASKS = ("nodes", "links")
 _WITH_RESUME = ("resume", "dataset", "device", "checkpoint_every", "figure", "as_json", "show_config")
 # Options that mean something for one task alone.
 _OF_TASK = {
-    "nodes": ("model", "preset", "labels", "test_labels", "node_column", "label_column", "features", "together"),
+    "nodes": (
+        "model",
+        "preset",
+        "labels",
+        "test_labels",
+        "node_column",
+        "label_column",
+        "features",
+        "together",
+        "figure",
+    ),
     "links": ("encoder", "decoder", "regime", "split"),
 }
 
@@ -129,7 +140,7 @@ def train(
             metavar="N", min=1, help="Runs trained as one wide model; else what pays and fits.", show_default=False
         ),
     ] = None,
-    figure: Annotated[bool, typer.Option(help="Draw what the model attends to.")] = True,
+    figure: Annotated[bool, typer.Option(help="For nodes: draw what the model attends to.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
 ) -> None:
     """Train a node classifier or a link predictor and leave a run folder.
@@ -151,11 +162,13 @@ def train(
         _refuse_beside_resume(context, dataset)
         from brgcn.tasks.job_folder import task_of
 
-        chosen = nodes if task_of(resume) == "nodes" else links
-        chosen.resume(resume, device, checkpoint_every, figure=figure, as_json=as_json)
+        if task_of(resume) == "links":
+            links.resume(resume, device, checkpoint_every, as_json=as_json)
+        else:
+            nodes.resume(resume, device, checkpoint_every, figure=figure, as_json=as_json)
         return
     entry = catalogue.find(dataset) if dataset else None
-    given = _given(context)
+    given = given_options(context)
     request = TrainRequest(
         dataset=dataset,
         entry=entry,
@@ -196,17 +209,7 @@ def _task_of(request: TrainRequest, given: dict[str, str]) -> str:
         return "links"
     if request.dataset is None or any(name in given for name in _OF_TASK["nodes"]):
         return "nodes"
-    return "nodes" if request.show_config else request.read().task
-
-
-def _given(context: typer.Context) -> dict[str, str]:
-    """Parameters that stand on the command line -> how they are written."""
-    found = {}
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name and source is not None and source.name == "COMMANDLINE":
-            found[parameter.name] = parameter.opts[0]
-    return found
+    return "nodes" if request.show_config else request.data.task
 
 
 def _refuse_other_task(given: dict[str, str], task: str) -> None:
@@ -223,7 +226,7 @@ def _refuse_other_task(given: dict[str, str], task: str) -> None:
 def _refuse_beside_resume(context: typer.Context, dataset: str | None) -> None:
     if dataset is not None:
         raise BrgcnError("--resume takes the data set from the run folder", remedy=f"Leave {dataset!r} out.")
-    for name, option in _given(context).items():
+    for name, option in given_options(context).items():
         if name not in _WITH_RESUME:
             message = f"--resume goes on as the run folder says, without {option}"
             raise BrgcnError(message, remedy=f"Leave {option} out.")

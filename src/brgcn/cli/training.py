@@ -84,23 +84,22 @@ class TrainRequest:
             )
         return names[0] if names else default
 
-    def read(self) -> Dataset:
+    @cached_property
+    def data(self) -> Dataset:
+        """Read when it is first asked for."""
         if self.dataset is None:
             raise BrgcnError("no data set was named", remedy="For example: brgcn train mutag. All: brgcn data list.")
-        kept: dict[str, Dataset] = self.__dict__.setdefault("_read", {})
-        if not kept:
-            kept["data"] = read_dataset(
-                self.dataset,
-                labels=self.labels,
-                test_labels=self.test_labels,
-                node_column=self.node_column,
-                label_column=self.label_column,
-                drop_relation=self.drop_relation,
-                columns=self.columns,
-                features=self.features,
-                data_dir=self.data_dir,
-            )
-        return kept["data"]
+        return read_dataset(
+            self.dataset,
+            labels=self.labels,
+            test_labels=self.test_labels,
+            node_column=self.node_column,
+            label_column=self.label_column,
+            drop_relation=self.drop_relation,
+            columns=self.columns,
+            features=self.features,
+            data_dir=self.data_dir,
+        )
 
     def place(self, data: Dataset, model: str) -> Path:
         """The run folder."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
-from brgcn.cli.inputs import Columns, parse_columns
+from brgcn.cli.inputs import Columns, given_options, parse_columns
 from brgcn.errors import DataError
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `brgcn train` wrote.", show_default=False)]
@@ -193,10 +193,8 @@ def _refuse_other_options(context: typer.Context, links: bool) -> None:
     """Options that mean nothing for the task of the folder."""
     others = ("node", "nodes", "triples", "features") if links else ("head", "relation", "tail", "queries", "top")
     task = "link prediction" if links else "node classification"
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name in others and source is not None and source.name == "COMMANDLINE":
-            option = parameter.opts[0]
+    for name, option in given_options(context).items():
+        if name in others:
             raise DataError(f"the folder holds {task}, which knows no {option}", remedy=f"Leave {option} out.")
 
 

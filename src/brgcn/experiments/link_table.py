@@ -18,7 +18,7 @@ import torch
 
 from brgcn.config import update
 from brgcn.data import Dataset
-from brgcn.errors import RunError, SettingsError
+from brgcn.errors import SettingsError
 from brgcn.experiments.kept import kept_result
 from brgcn.experiments.link_presets import link_settings
 from brgcn.message_graph import MESSAGE_GRAPHS
@@ -94,15 +94,17 @@ def measure_row(
     path = folder / f"{data.name}-{safe}-{regime}.json"
     settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
     facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
+    if row.beside:
+        facts["settings_beside"] = vars(_settings(LinkRow.parse(row.beside), data.name, "modern", device))
     kept = None if overwrite else kept_result(path, facts)
-    if kept is not None and len(kept["runs"]) >= runs:
+    if kept is not None and len(kept["runs"]) >= (1 if settings is None else runs):
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
     begun = time.perf_counter()
     if row.name == "rules":
         found = _rules(data)
     elif row.beside:
-        found = _ensemble(data, row, regime, folder, models, runs, device, tell)
+        found = _ensemble(data, row, regime, models, runs, device, tell)
     else:
         found = _trained(data, row, regime, models, runs, device, tell)
     cell = {
@@ -169,7 +171,6 @@ def _ensemble(
     data: Dataset,
     row: LinkRow,
     regime: str,
-    folder: Path,
     models: Path,
     runs: int,
     device: torch.device,
@@ -178,8 +179,6 @@ def _ensemble(
     """The embedding is trained in the regime ``modern``, as one would if one wanted it to be good."""
     encoder = trained_folder(data, LinkRow.parse(f"{row.encoder}:{PLAIN}"), regime, models, runs, device, tell)
     embedding = trained_folder(data, LinkRow.parse(row.beside), "modern", models, runs, device, tell)
-    if encoder.facts["fingerprint"] != embedding.facts["fingerprint"]:
-        raise RunError("the parts of the ensemble were trained on different data", where=str(embedding.path))
     found = []
     for run in range(runs):
         compared = compare_ensembles(encoder, embedding, beta=PAPER_BETA, run=run, device=device)

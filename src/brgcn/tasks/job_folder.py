@@ -15,9 +15,10 @@ nothing pickled.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,9 +30,12 @@ from torch import Tensor
 from brgcn.config import to_yaml
 from brgcn.data import Dataset, NamedGraph
 from brgcn.data.named_graph import read_tensors, write_tensors
-from brgcn.errors import RunError
+from brgcn.errors import DataError, RunError
+from brgcn.tasks.device import threads
 from brgcn.tasks.environment import environment
+from brgcn.tasks.lock import only_writer
 from brgcn.tasks.run_files import DAMAGED, damage_of, file_size, read_json, write_json, write_text
+from brgcn.tasks.run_log import LOGS
 
 FORMAT = 2
 TASK_NAMES = {"nodes": "node classification", "links": "link prediction"}
@@ -213,7 +217,7 @@ class JobFolder:
     def write_checkpoint(self, run: int, state: tuple[dict[str, Tensor], dict[str, Any]] | None) -> None:
         """``state`` of the trainer, or None between two runs. The sizes of the logs say what belongs to it."""
         tensors, progress = state if state is not None else ({}, None)
-        sizes = {name: file_size(self.path / name) for name in ("metrics.jsonl", "timings.jsonl")}
+        sizes = {name: file_size(self.path / name) for name in LOGS}
         facts = {"run": run, "progress": progress, "sizes": sizes}
         write_tensors(self.path / "checkpoint.safetensors", "checkpoint", tensors, facts)
 
@@ -222,7 +226,7 @@ class JobFolder:
         path = self.path / "checkpoint.safetensors"
         run, progress = 0, None
         tensors: dict[str, Tensor] = {}
-        sizes = {"metrics.jsonl": 0, "timings.jsonl": 0}
+        sizes = dict.fromkeys(LOGS, 0)
         if path.exists():
             with damage_of(path, f"Remove it; brgcn train --resume {self.path} then begins anew."):
                 tensors, facts = read_tensors(path, "checkpoint")
@@ -233,9 +237,37 @@ class JobFolder:
                     log.truncate(size)
         return run, tensors, progress
 
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Around putting a checkpoint into a trainer."""
+        try:
+            yield
+        except (LookupError, RuntimeError, TypeError) as error:
+            raise RunError(
+                "the checkpoint does not fit the settings of the folder",
+                where=str(self.path / "checkpoint.safetensors"),
+                remedy=f"Remove it; brgcn train --resume {self.path} then begins anew.",
+            ) from error
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Around training: nobody else writes, and as many threads compute as when it began."""
+        with only_writer(self.path), threads(self.facts["threads"]):
+            self.remove_leftovers()
+            yield
+
     def finish(self, result: dict[str, Any]) -> None:
         write_json(self.path / "result.json", result)
         (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+def seeds_of(seed: int, runs: int) -> range:
+    """seed, seed + 1, ..: one for each run."""
+    if runs < 1:
+        raise DataError(f"the number of runs must be at least 1, not {runs}")
+    if not 0 <= seed <= seed + runs <= 2**63:
+        raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
+    return range(seed, seed + runs)
 
 
 def task_of(path: Path) -> str:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from brgcn.data import Dataset
-from brgcn.errors import DataError, RunError
-from brgcn.tasks.device import keep_freed_memory, pick_device, threads
+from brgcn.errors import DataError
+from brgcn.tasks.device import keep_freed_memory, pick_device
+from brgcn.tasks.job_folder import seeds_of
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_scores import EntityScores
 from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.link_trainer import LinkTrainer
-from brgcn.tasks.lock import only_writer
 from brgcn.tasks.metrics import summary as spread
 from brgcn.tasks.rank_metrics import breakdown, summary
 from brgcn.tasks.ranking import rank
+from brgcn.tasks.run_log import RunLog, seconds_of_runs
 
 _FACTS_OF_RESULT = ("task", "dataset", "encoder", "decoder", "changed_settings", "fingerprint")
 Listener = Callable[[int, dict[str, Any]], None]  # called with the run and a record: of an epoch, or of a step
@@ -43,16 +44,12 @@ def train_link_runs(
 ) -> LinkFolder:
     """Train ``runs`` models with the seeds seed, seed + 1, .., one after another, and leave them in ``out``."""
     check_links(dataset)
-    if runs < 1:
-        raise DataError(f"the number of runs must be at least 1, not {runs}")
-    if not 0 <= seed <= seed + runs <= 2**63:
-        raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
     folder = LinkFolder.create(
         out,
         dataset,
         settings,
         regime=regime,
-        seeds=range(seed, seed + runs),
+        seeds=seeds_of(seed, runs),
         device=torch.device(device),
         changed_settings=changed_settings,
         overwrite=overwrite,
@@ -84,8 +81,7 @@ def continue_link_runs(
     listener: Listener | None = None,
 ) -> LinkFolder:
     """Go on from the folder's checkpoint; nothing is done where training is finished."""
-    with only_writer(folder.path), threads(folder.facts["threads"]):
-        folder.remove_leftovers()
+    with folder.going_on():
         if not folder.finished:
             keep_freed_memory()
             place = pick_device(folder.facts["device"]) if device is None else torch.device(device)
@@ -107,16 +103,10 @@ def _continue(folder: LinkFolder, device: torch.device, checkpoint_seconds: floa
         if listener is not None:
             trainer.on_step = _steps_to(listener, run, trainer)
         if progress is not None:
-            try:
+            with folder.restoring():
                 trainer.restore(tensors, progress)
-            except (LookupError, RuntimeError, TypeError) as error:
-                raise RunError(
-                    "the checkpoint does not fit the settings of the folder",
-                    where=str(folder.path / "checkpoint.safetensors"),
-                    remedy=f"Remove it; brgcn train --resume {folder.path} then begins anew.",
-                ) from error
-        seconds = _train(folder, trainer, run, checkpoint_seconds, listener)
-        model = trainer.trained()
+        _train(folder, trainer, run, checkpoint_seconds, listener)
+        model, seconds = trainer.trained(), sum(seconds_of_runs(folder.path)[run])
         report = {"run": run, "seed": folder.seeds[run], "epochs": trainer.progress.epoch, "seconds": seconds}
         report["best_epoch"] = trainer.progress.best_epoch or trainer.progress.epoch
         report |= judge(folder, EntityScores(model, trainer.graph))
@@ -135,23 +125,20 @@ def _steps_to(listener: Listener, run: int, trainer: LinkTrainer) -> Callable[[i
 
 def _train(
     folder: LinkFolder, trainer: LinkTrainer, run: int, checkpoint_seconds: float, listener: Listener | None
-) -> float:
-    """Seconds that the epochs of this call took."""
-    begun = saved = time.monotonic()
-    with (folder.path / "metrics.jsonl").open("a") as metrics, (folder.path / "timings.jsonl").open("a") as timings:
-        last = time.perf_counter()
+) -> None:
+    saved = time.monotonic()
+    with RunLog(folder.path) as log:
+        begun = time.perf_counter()
         for record in trainer.epochs():
-            seconds, last = time.perf_counter() - last, time.perf_counter()
-            metrics.write(json.dumps({"run": run, **record}) + "\n")
-            timings.write(json.dumps({"run": run, "epoch": record["epoch"], "seconds": seconds}) + "\n")
+            seconds = time.perf_counter() - begun
+            log.write({"run": run, **record}, {"run": run, "epoch": record["epoch"], "seconds": seconds})
             if listener is not None:
                 listener(run, record)
             if time.monotonic() - saved >= checkpoint_seconds:
-                metrics.flush()
-                timings.flush()
+                log.sync()
                 folder.write_checkpoint(run, trainer.state())
                 saved = time.monotonic()
-    return time.monotonic() - begun
+            begun = time.perf_counter()
 
 
 def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> dict[str, Any]:
@@ -170,6 +157,13 @@ def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> d
             detail["relation"] = {names[relation]: row for relation, row in detail["relation"].items()}
             found[split]["by"] = detail
     return found
+
+
+def _with_unseen(folder: LinkFolder, triples: Tensor) -> int:
+    """Triples with an entity that no training triple has; they are ranked like all others."""
+    seen = torch.zeros(folder.named_graph.graph.num_nodes, dtype=torch.bool)
+    seen[folder.triples["train"][:, [0, 2]].flatten()] = True
+    return int((~seen[triples[:, [0, 2]]]).any(1).sum())
 
 
 def evaluate_links(folder: LinkFolder, device: torch.device | str = "cpu") -> dict[str, Any]:
@@ -200,6 +194,7 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
         }
         result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
     result["splits"] = {split: len(triples) for split, triples in folder.triples.items()}
+    result["with_unseen_entities"] = {split: _with_unseen(folder, triples) for split, triples in folder.triples.items()}
     return result
 
 

@@ -265,7 +265,8 @@ class LinkTrainer:
         for name, parameter in self.model.named_parameters():
             for kept in ("step", "sum", "exp_avg", "exp_avg_sq"):
                 if (found := parts["optimizer"].get(f"{kept}.{name}")) is not None:
-                    self.optimizer.state[parameter][kept] = found.clone() if kept == "step" else found.to(self.device)
+                    on_host = kept == "step" and self.settings.optimizer == "adagrad"  # where torch wants its count
+                    self.optimizer.state[parameter][kept] = found.clone().to("cpu" if on_host else self.device)
 
 
 def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:

@@ -94,17 +94,11 @@ class LinkPredictor:
                     "tail": names[2],
                     "probability": value,
                     "known": self._known(triple),
-                    **self._labels(triple[0], triple[2]),
+                    **self._label(triple[0], "head_label"),
+                    **self._label(triple[2], "tail_label"),
                 }
             )
         return rows
-
-    def _labels(self, head: int, tail: int) -> dict[str, str]:
-        """Readable names, where the data have any."""
-        readable = self.folder.display_names
-        if not readable:
-            return {}
-        return {"head_label": readable.get(head, ""), "tail_label": readable.get(tail, "")}
 
     def _probability(self, head: int | None, relation: int | None, tail: int | None) -> Tensor:
         """[candidates]"""
@@ -165,9 +159,10 @@ class LinkPredictor:
             for rank, (value, found) in enumerate(pairs, 1)
         ]
 
-    def _label(self, entity: int) -> dict[str, str]:
+    def _label(self, entity: int, key: str = "label") -> dict[str, str]:
+        """The readable name, where the data have any."""
         readable = self.folder.display_names
-        return {"label": readable.get(entity, "")} if readable else {}
+        return {key: readable.get(entity, "")} if readable else {}
 
 
 def export_vectors(folder: LinkFolder, out: Path, run: int = 0, kind: str = "tsv") -> list[Path]:

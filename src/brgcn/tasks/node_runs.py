@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
+import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from brgcn.data import Dataset, NamedGraph, NodeSplit
-from brgcn.errors import DataError, RunError
+from brgcn.errors import DataError
 from brgcn.nn import NodeScorer
-from brgcn.tasks.device import keep_freed_memory, pick_device, threads
+from brgcn.tasks.device import keep_freed_memory, pick_device
 from brgcn.tasks.inputs import NodeInputs
-from brgcn.tasks.lock import only_writer
+from brgcn.tasks.job_folder import seeds_of
 from brgcn.tasks.metrics import report, summary
 from brgcn.tasks.run_folder import RunFolder
+from brgcn.tasks.run_log import RunLog, seconds_of_runs
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.together import runs_together
 from brgcn.tasks.trainer import NodeTrainer
@@ -51,12 +51,8 @@ def train_runs(
     ``preset`` and ``changed_settings`` are for the record: where the settings came from, and what of it was changed.
     """
     check_trainable(dataset)
-    if runs < 1:
-        raise DataError(f"the number of runs must be at least 1, not {runs}")
-    if not 0 <= seed <= seed + runs <= 2**63:
-        raise DataError(f"the seeds must lie between 0 and 2**63, and the first is {seed}")
+    seeds = seeds_of(seed, runs)
     device = torch.device(device)
-    seeds = range(seed, seed + runs)
     if together is None:
         together = runs_together(prepare_graph(dataset.graph, settings), settings, runs, device)
     elif together < 1:
@@ -83,8 +79,7 @@ def continue_runs(
     listener: Listener | None = None,
 ) -> RunFolder:
     """Go on from the folder's checkpoint; nothing is done where training is finished."""
-    with only_writer(folder.path), threads(folder.facts["threads"]):
-        folder.remove_leftovers()
+    with folder.going_on():
         if not folder.finished:
             _continue(folder, device, checkpoint_seconds, listener)
     return folder
@@ -111,14 +106,8 @@ def _continue(
             features=inputs.features,
         )
         if progress is not None:
-            try:
+            with folder.restoring():
                 trainer.restore(tensors, progress)
-            except (LookupError, RuntimeError, TypeError) as error:
-                raise RunError(
-                    "the checkpoint does not fit the settings of the folder",
-                    where=str(folder.path / "checkpoint.safetensors"),
-                    remedy=f"Remove it; brgcn train --resume {folder.path} then begins anew.",
-                ) from error
         _train_group(folder, trainer, first, checkpoint_seconds, listener)
         for run in range(len(trainer.seeds)):
             _finish_run(folder, trainer, first, run, inputs)
@@ -132,21 +121,19 @@ def _train_group(
 ) -> None:
     """The runs from ``first`` on that ``trainer`` trains together."""
     saved = time.monotonic()
-    with (folder.path / "metrics.jsonl").open("a") as metrics, (folder.path / "timings.jsonl").open("a") as timings:
+    with RunLog(folder.path) as log:
         begun = time.perf_counter()
         for records in trainer.epochs():
             # of the time of runs that train together, each has its share
             seconds = (time.perf_counter() - begun) / max(1, len(records))
             for place, record in records:
                 run = first + place
-                _log(metrics, {"run": run, **record})
-                _log(timings, {"run": run, "phase": record["phase"], "epoch": record["epoch"], "seconds": seconds})
+                timing = {"run": run, "phase": record["phase"], "epoch": record["epoch"], "seconds": seconds}
+                log.write({"run": run, **record}, timing)
                 if listener is not None:
                     listener(run, record)
             if time.monotonic() - saved >= checkpoint_seconds:
-                for log in (metrics, timings):
-                    log.flush()
-                    os.fsync(log.fileno())
+                log.sync()
                 folder.write_checkpoint(first, trainer.state())
                 saved = time.monotonic()
             begun = time.perf_counter()
@@ -180,7 +167,7 @@ def prediction_rows(
 
 def summarise(folder: RunFolder) -> dict[str, Any]:
     """The result as ``--json`` prints it; accuracies are fractions."""
-    seconds = _seconds_per_epoch(folder.path / "timings.jsonl")
+    seconds = {run: statistics.median_low(values) for run, values in seconds_of_runs(folder.path).items()}
     reports = [folder.report(run) for run in range(len(folder.seeds))]
     runs = []
     for number, outcome in enumerate(reports):
@@ -213,17 +200,3 @@ def check_task(name: str, task: str) -> None:
             f"{name} holds triples to predict links, and this training classifies nodes",
             remedy="Give data with labelled nodes (brgcn data list), labels with --labels FILE, or --task links.",
         )
-
-
-def _seconds_per_epoch(path: Path) -> dict[int, float]:
-    """The median of each run's epochs."""
-    seconds: dict[int, list[float]] = {}
-    with path.open() as lines:
-        for line in lines:
-            record = json.loads(line)
-            seconds.setdefault(record["run"], []).append(record["seconds"])
-    return {run: float(torch.tensor(values, dtype=torch.double).median()) for run, values in seconds.items()}
-
-
-def _log(stream: IO[str], record: dict[str, Any]) -> None:
-    stream.write(json.dumps(record) + "\n")
