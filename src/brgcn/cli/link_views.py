@@ -15,7 +15,11 @@ MEASURES = ("mrr", "hits@1", "hits@3", "hits@10")
 def ranking_table(result: dict[str, Any]) -> Table:
     """A line per run and split, and the means."""
     title = f"{result['dataset']} · {result['encoder']} · {result['decoder']} · {result['regime']}"
-    table = Table(title=title, title_justify="left")
+    caption = f"filtered by the known triples of {', '.join(result['filter'])}; ties count by their middle"
+    unseen = sum(result["with_unseen_entities"][split] for split in result["splits"] if split != "train")
+    if unseen:
+        caption += f"; {unseen} ranked triples have an entity that training never saw"
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for column in ("run", "split", "raw MRR %", "MRR %", "hits@1 %", "hits@3 %", "hits@10 %", "mean rank"):
         table.add_column(column, justify="left" if column == "split" else "right")
     splits = [split for split in ("valid", "test") if result.get(split)]

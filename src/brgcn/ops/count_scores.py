@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+
 import torch
 from torch import Tensor
 
 from brgcn.ops.backend import backend_for
+from brgcn.ops.registered import ROOMS
 
 CELLS = 1 << 25  # comparisons that plain torch holds at a time
 
 
 def count_scores(scores: Tensor, row: Tensor, truth: Tensor, cells: int = CELLS) -> tuple[Tensor, Tensor]:
     """For scores [b, N] and items m: #(scores[row_m] > truth_m) and #(scores[row_m] == truth_m)."""
-    if backend_for(scores) == "numba":
-        from brgcn.ops.cpu.count_scores import count_scores as fused
-
-        return fused(scores, row, truth)
+    backend = backend_for(scores)
+    if backend != "torch":
+        fused = importlib.import_module(f"{ROOMS[backend]}.count_scores")
+        higher, equal = fused.count_scores(scores, row, truth)
+        return higher, equal
     parts = [torch.zeros(2, 0, dtype=torch.long, device=scores.device)]
     at_once = max(1, cells // max(1, scores.size(1)))
     for some, own in zip(row.split(at_once), truth.split(at_once), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 
 import torch
@@ -33,6 +34,12 @@ class Answers:
         found = self.keys[place] == wanted
         return torch.where(found, self.ptr[place], 0), torch.where(found, self.ptr[place + 1], 0)
 
+    def to(self, device: torch.device | str) -> Answers:
+        there = copy.copy(self)
+        for name in ("order", "keys", "ptr", "answer"):
+            setattr(there, name, getattr(self, name).to(device))
+        return there
+
 
 class KnownTriples:
     """Never changed after it was made, so that no order of questions matters.
@@ -52,6 +59,16 @@ class KnownTriples:
             "tail": Answers(head, relation, tail, num_relations),
             "head": Answers(tail, relation, head, num_relations),
         }
+
+    def to(self, device: torch.device | str) -> KnownTriples:
+        there = copy.copy(self)
+        there.by_side = {side: answers.to(device) for side, answers in self.by_side.items()}
+        return there
+
+    @property
+    def device(self) -> torch.device:
+        keys: Tensor = self.by_side["tail"].keys
+        return keys.device
 
 
 def check_triples(triples: Tensor, num_entities: int, num_relations: int) -> None:

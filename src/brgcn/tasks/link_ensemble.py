@@ -105,10 +105,11 @@ def compare_ensembles(
         [first.triples["train"], first.triples.get("valid", first.triples["train"][:0])],
         graph.num_nodes,
         graph.num_relations,
-    )
+    ).to(device)
+    known = first.known.to(device)
 
     def judged(model: Scores) -> dict[str, Any]:
-        return {split: summary(rank(table, model.tails, model.heads, first.known)) for split, table in held.items()}
+        return {split: summary(rank(table, model.tails, model.heads, known)) for split, table in held.items()}
 
     components = [
         {"folder": str(folder.path), **{name: folder.facts[name] for name in ("encoder", "decoder")}, **judged(model)}

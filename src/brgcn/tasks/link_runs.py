@@ -145,11 +145,12 @@ def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> d
     """Raw and filtered measures of the validation and test triples, known triples being those of all splits; with
     ``parts`` also by side, cardinality and relation."""
     found: dict[str, Any] = {}
+    known = folder.known.to(scores.entities.device)
     for split in JUDGED:
         triples = folder.triples.get(split)
         if triples is None or not len(triples):
             continue
-        ranks = rank(triples, scores.tails, scores.heads, folder.known)
+        ranks = rank(triples, scores.tails, scores.heads, known)
         found[split] = summary(ranks)
         if parts:
             names = folder.named_graph.relation_names
@@ -193,6 +194,7 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
             for setting in ("raw", "filtered")
         }
         result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
+    result["filter"] = list(folder.triples)  # the splits whose triples are left out of the filtered ranks
     result["splits"] = {split: len(triples) for split, triples in folder.triples.items()}
     result["with_unseen_entities"] = {split: _with_unseen(folder, triples) for split, triples in folder.triples.items()}
     return result

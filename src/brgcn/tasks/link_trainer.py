@@ -113,7 +113,7 @@ class LinkTrainer:
         self._edge_triple = self._triples_of_edges() if settings.mask_target_edges and self.graph is not None else None
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
-            self.known = KnownTriples([train, self.valid], entities, relations)
+            self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
         self.optimizer = _optimizer(self.model, settings, self.device)
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}

@@ -9,6 +9,7 @@ all others, so that equal scores are ties. Each distinct query is scored once.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from brgcn.errors import DataError
 from brgcn.ops import count_scores
 from brgcn.tasks.known_triples import SIDES, KnownTriples, check_triples
 
-CELLS = 1 << 23  # scores that are held at a time
+CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # scores that are held at a time
 Scorer = Callable[[Tensor, Tensor], Tensor]  # (entity [b], relation [b]) -> scores of all entities [b, N]
 
 
@@ -44,18 +45,19 @@ class Ranks:
 
 
 def rank(
-    triples: Tensor, score_tails: Scorer, score_heads: Scorer, known: KnownTriples, *, cells: int = CELLS
+    triples: Tensor, score_tails: Scorer, score_heads: Scorer, known: KnownTriples, *, cells: int | None = None
 ) -> Ranks:
     """Rank both sides of ``triples`` [n, 3].
 
     Args:
         score_tails: (heads, relations) -> [b, N] logits of all tails.
         score_heads: (tails, relations) -> [b, N] logits of all heads.
-        known: what is left out when filtered; it must hold the ranked triples.
+        known: what is left out when filtered; it must hold the ranked triples. The counting is done on its device.
         cells: scores that may be held at a time; it changes speed and memory, never a rank.
     """
     check_triples(triples, known.num_entities, known.num_relations)
-    head, relation, tail = triples.long().unbind(1)
+    cells = CELLS[known.device.type] if cells is None else cells
+    head, relation, tail = triples.long().to(known.device).unbind(1)
     columns: dict[str, list[Tensor]] = {
         name: [] for name in ("higher", "equal", "known_higher", "known_equal", "known")
     }
@@ -64,7 +66,7 @@ def rank(
         score = score_tails if side == "tail" else score_heads
         for name, counted in _one_side(given, relation, wanted, score, known, side, cells).items():
             columns[name].append(counted)
-    count = {name: torch.cat(parts) for name, parts in columns.items()}
+    count = {name: torch.cat(parts).cpu() for name, parts in columns.items()}
     everything = torch.full_like(count["known"], known.num_entities)
     return Ranks(
         torch.cat([relation, relation]).cpu(),
@@ -78,7 +80,7 @@ def rank(
 def _one_side(
     given: Tensor, relation: Tensor, wanted: Tensor, score: Scorer, known: KnownTriples, side: str, cells: int
 ) -> dict[str, Tensor]:
-    """For each triple, on the CPU: higher and equal scores among all entities, the same among known other answers, and
+    """For each triple: higher and equal scores among all entities, the same among known other answers, and
     how many of these there are."""
     keys, query = torch.unique(given * known.num_relations + relation, return_inverse=True)
     order = torch.argsort(query, stable=True)  # triples of the same query beside each other
@@ -86,30 +88,29 @@ def _one_side(
     entity, of_relation = keys // known.num_relations, keys % known.num_relations
     answers = known.by_side[side]
     begin, end = answers.of(entity, of_relation)
-    found = torch.zeros(5, given.numel(), dtype=torch.long)
-    for some in _batches(first, known.num_entities, cells):
+    found = torch.zeros(5, given.numel(), dtype=torch.long, device=known.device)
+    ends = first.tolist()
+    for some in _batches(ends, max(1, cells // max(1, known.num_entities))):
         scores = score(entity[some], of_relation[some]).float()  # [b, N]
         _check(scores, entity[some], known.num_entities)
-        mine = order[first[some.start] : first[some.stop]]
-        row = (query[mine] - some.start).to(scores.device)
-        truth = scores[row, wanted[mine].to(scores.device)]
+        mine = order[ends[some.start] : ends[some.stop]]
+        asked, answer = query[mine], wanted[mine]
+        row = (asked - some.start).to(scores.device)
+        truth = scores[row, answer.to(scores.device)]
         higher, equal = count_scores(scores, row, truth, cells)
-        others = _known_others(scores, row, truth, wanted[mine], begin[query[mine]], end[query[mine]], answers.answer)
-        found[:, mine.cpu()] = torch.stack([higher, equal, *others]).cpu()
+        others = _known_others(scores, row, truth, answer, begin[asked], end[asked], answers.answer)
+        found[:, mine] = torch.stack([higher, equal, *others]).to(found.device)
     return dict(zip(("higher", "equal", "known_higher", "known_equal", "known"), found, strict=True))
 
 
-def _batches(first: Tensor, num_entities: int, cells: int) -> Iterator[slice]:
-    """Queries whose scores, and those of their triples, fit into ``cells``; at least one at a time."""
-    most = max(1, cells // max(1, num_entities))
-    ends = first.tolist()
+def _batches(ends: list[int], most: int) -> Iterator[slice]:
+    """At most so many queries with at most so many triples, but at least one query; query q has the triples from
+    ends[q] to ends[q + 1]."""
     begin = 0
     while begin < len(ends) - 1:
-        end = begin + 1
-        while end < len(ends) - 1 and end - begin < most and ends[end + 1] - ends[begin] <= most:
-            end += 1
-        yield slice(begin, end)
-        begin = end
+        end = min(bisect_right(ends, ends[begin] + most) - 1, begin + most)
+        yield slice(begin, max(end, begin + 1))
+        begin = max(end, begin + 1)
 
 
 def _known_others(
