@@ -5,6 +5,11 @@
 >>> train, test = data.splits["train"], data.splits["test"]
 >>> classifier = NodeClassifier(seed=0).fit(data.graph, train.nodes, train.labels)
 >>> classifier.score(test.nodes, test.labels)
+
+>>> from brgcn import LinkPredictor
+>>> data = load_dataset("fb15k-237")
+>>> predictor = LinkPredictor(decoder="complex", seed=0).fit(data)
+>>> predictor.score(data.triples["test"])["filtered"]["mrr"]
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from brgcn.errors import BrgcnError
     from brgcn.graph import RelationalGraph
     from brgcn.nn import BRGCNConv, FeaturelessConv
-    from brgcn.tasks import NodeClassifier, NodeSettings
+    from brgcn.tasks import LinkPredictor, LinkSettings, NodeClassifier, NodeSettings
 
 # Imported when first used: torch takes seconds to load, and `brgcn --help` must not wait for it.
 _HOMES = {
@@ -25,6 +30,8 @@ _HOMES = {
     "BrgcnError": "brgcn.errors",
     "Dataset": "brgcn.data",
     "FeaturelessConv": "brgcn.nn",
+    "LinkPredictor": "brgcn.tasks",
+    "LinkSettings": "brgcn.tasks",
     "NodeClassifier": "brgcn.tasks",
     "NodeSettings": "brgcn.tasks",
     "RelationalGraph": "brgcn.graph",
@@ -37,6 +44,8 @@ __all__ = [
     "BrgcnError",
     "Dataset",
     "FeaturelessConv",
+    "LinkPredictor",
+    "LinkSettings",
     "NodeClassifier",
     "NodeSettings",
     "RelationalGraph",

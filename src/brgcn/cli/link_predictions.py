@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +29,15 @@ def predict_links(
 ) -> None:
     """One query from the options, or the queries of a table."""
     from brgcn.cli.link_views import row_table
-    from brgcn.tasks.link_folder import LinkFolder
-    from brgcn.tasks.link_use import LinkPredictor, Query, read_queries
+    from brgcn.tasks.link_predictor import LinkPredictor
+    from brgcn.tasks.link_use import Query, read_queries
     from brgcn.tasks.run_files import table_line, write_table
 
     if table is not None and any(parts):
         raise DataError("queries stand in the table, and one on the command line", remedy="Give one of the two.")
     queries: list[Query] = [Query.of(*parts)] if table is None else read_queries(table, parse_columns(columns))
-    predictor = LinkPredictor(LinkFolder.open(folder), run)
-    answers = [(query, predictor.answer(query, top)) for query in queries]
+    predictor = LinkPredictor.load(folder, run)
+    answers = [(query, predictor.predict(**asdict(query), top=top)) for query in queries]
     labels = [
         name for name in ("head_label", "tail_label") if any(name in row for _, found in answers for row in found)
     ]

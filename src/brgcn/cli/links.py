@@ -174,10 +174,9 @@ def neighbours(
       brgcn neighbours runs/fb15k-237 --entity /m/02mjmr
     """
     from brgcn.cli.link_views import row_table
-    from brgcn.tasks.link_folder import LinkFolder
-    from brgcn.tasks.link_use import LinkPredictor
+    from brgcn.tasks.link_predictor import LinkPredictor
 
-    rows = LinkPredictor(LinkFolder.open(folder), run).neighbours(entity, top)
+    rows = LinkPredictor.load(folder, run).neighbours(entity, top)
     if as_json:
         print_json({"entity": entity, "neighbours": rows})
         return

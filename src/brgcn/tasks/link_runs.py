@@ -187,12 +187,7 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
     for split in JUDGED:
         if not reports or split not in reports[0]:
             continue
-        result[split] = {
-            setting: {
-                name: _mean([report[split][setting][name] for report in reports]) for name in reports[0][split][setting]
-            }
-            for setting in ("raw", "filtered")
-        }
+        result[split] = mean_measures([report[split] for report in reports])
         result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
     result["filter"] = list(folder.triples)  # the splits whose triples are left out of the filtered ranks
     result["splits"] = {split: len(triples) for split, triples in folder.triples.items()}
@@ -200,5 +195,9 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
     return result
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+def mean_measures(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Of the raw and filtered measures of several runs."""
+    return {
+        setting: {name: sum(row[setting][name] for row in rows) / len(rows) for name in rows[0][setting]}
+        for setting in ("raw", "filtered")
+    }
