@@ -176,6 +176,35 @@ def test_bases_are_a_mixture_of_shared_matrices() -> None:
     torch.testing.assert_close(conv(x, graph), expected)
 
 
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_blocks_stand_on_the_diagonal(model: str) -> None:
+    node_attention, relation_attention = MODELS[model]
+    options = {"node_attention": node_attention, "relation_attention": relation_attention}
+    edges, graph, _, _ = make(4)
+    conv = BRGCNConv(6, 4, RELATIONS, num_blocks=2, heads=2, concat=False, **options).double()
+    x = torch.randn(NODES, 6, dtype=torch.double)
+    outs = []
+    for head in range(2):
+        weights = {name: p[head] if name == "root" else p[:, head] for name, p in conv.named_parameters()}
+        for name in set(weights) & {"query", "key", "value"}:
+            assert weights[name].shape == (RELATIONS, 2, 3, 2)
+            weights[name] = torch.stack([torch.block_diag(*of_relation) for of_relation in weights[name]])
+        outs.append(layer_twin(x, edges, weights, **options)[0])
+    torch.testing.assert_close(conv(x, graph), torch.stack(outs).mean(0))
+
+
+def test_blocks_equal_pyg() -> None:
+    rgcn = pytest.importorskip("torch_geometric.nn").RGCNConv
+    edges, graph, _, _ = make(2, 60)
+    edge_index, edge_type = tensors(edges)
+    ours = BRGCNConv(6, 4, RELATIONS, num_blocks=2, node_attention=False, relation_attention=False, activation=None)
+    theirs = rgcn(6, 4, RELATIONS, aggr="mean", num_blocks=2, bias=False)
+    theirs.weight.data.copy_(ours.value.data)
+    theirs.root.data.copy_(ours.root.data)
+    x = torch.randn(NODES, 6)
+    torch.testing.assert_close(ours(x, graph), theirs(x, edge_index, edge_type))
+
+
 @pytest.mark.parametrize("concat", [True, False])
 def test_heads_are_independent_copies(concat) -> None:
     edges, graph, conv, x = make(6, heads=3, concat=concat)
@@ -249,6 +278,9 @@ def test_empty_graph_keeps_features() -> None:
         ({"dropout": 1.0}, "dropout must lie in"),
         ({"heads": 0}, "heads must be at least 1"),
         ({"num_bases": -1}, "num_bases must not be negative"),
+        ({"num_blocks": -1}, "num_blocks must not be negative"),
+        ({"num_blocks": 2}, "num_blocks=2 must divide the widths 3 and 2"),
+        ({"num_blocks": 1, "num_bases": 1}, "two ways to the same end"),
     ],
 )
 def test_bad_options_are_refused(options, message) -> None:

@@ -29,6 +29,11 @@ def trainer(seed: int = 0, **changes: object) -> LinkTrainer:
     return LinkTrainer(graph, train, settings, seed, valid=valid)
 
 
+def edges_of(graph: RelationalGraph | None) -> zip:
+    assert graph is not None
+    return zip(graph.edge_source, graph.edge_target, graph.edge_type, strict=True)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -100,6 +105,21 @@ def test_scored_triples_are_hidden_from_the_encoder_in_both_directions() -> None
     masked.model.entities = lambda graph, seed=None: seen.append(graph) or masked.model.entity  # type: ignore[method-assign,assignment]
     masked._entities(torch.tensor([0, 1]))
     assert seen[0].num_edges == whole.num_edges - 4
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_step_can_see_a_share_of_its_own_triples_alone(share: float) -> None:
+    half = trainer(encoder="rgcn", batch_graph=share)
+    seen = []
+    half.model.entities = lambda graph, seed=None: seen.append(graph) or half.model.entity  # type: ignore[method-assign,assignment]
+    scored = torch.arange(0, 60, 2)
+    half._entities(scored)
+    assert half._edge_triple is not None
+    order = {(int(s), int(t), int(r)): n for n, (s, t, r) in enumerate(edges_of(half.graph))}
+    triples = [int(half._edge_triple[order[int(s), int(t), int(r)]]) for s, t, r in edges_of(seen[0])]
+    assert set(triples) <= set(scored.tolist())
+    assert len(triples) == 2 * len(set(triples))  # in both directions
+    assert len(set(triples)) == len(scored) if share == 1 else 5 < len(set(triples)) < 25
 
 
 def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:

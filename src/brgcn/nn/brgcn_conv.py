@@ -51,11 +51,13 @@ class BRGCNConv(BiLevelFrame):
         scaled: divide q . k by the square root of ``out_channels``.
         num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
             key and value.
+        num_blocks: 0, or the number of blocks on the diagonal of each W_r, all else being 0; it divides both widths.
         heads: independent copies, concatenated or, with ``concat=False``, averaged.
         replicas: independent layers that are computed together, each on features of its own.
 
     Parameters (one head, no bases): ``attention_target``, ``attention_source`` [R, in]; ``query``, ``key``, ``value``
-    [R, in, out] (``value`` alone without relation attention); ``root`` [in, out]. With ``self_connection="relation"``
+    [R, in, out] (``value`` alone without relation attention; with blocks [R, blocks, in / blocks, out / blocks]);
+    ``root`` [in, out]. With ``self_connection="relation"``
     also ``root_query``, ``root_key`` [in, out]. With heads, their axis follows R (or leads in ``root``, ``basis``).
     """
 
@@ -65,6 +67,8 @@ class BRGCNConv(BiLevelFrame):
         super().__init__(out_channels, num_relations, **options)
         if in_channels < 1:
             raise SettingsError(f"in_channels must be at least 1, not {in_channels}")
+        if self.num_blocks and (in_channels % self.num_blocks or out_channels % self.num_blocks):
+            raise SettingsError(f"num_blocks={self.num_blocks} must divide the widths {in_channels} and {out_channels}")
         self.in_channels = in_channels
         if self.node_slot.has_scores:
             self.attention_target = self.per_lane(in_channels, leading=num_relations)
@@ -73,8 +77,10 @@ class BRGCNConv(BiLevelFrame):
             self.basis = self.per_lane(self.num_bases, in_channels, out_channels)
             self.add_coefficients()
         else:
+            blocks = (self.num_blocks,) if self.num_blocks else ()
             for name in self.relation_slot.projections:
-                setattr(self, name, self.per_lane(in_channels, out_channels, leading=num_relations))
+                shape = (*blocks, in_channels // max(1, self.num_blocks), out_channels // max(1, self.num_blocks))
+                setattr(self, name, self.per_lane(*shape, leading=num_relations))
         if self.has_root:
             self.root = self.per_lane(in_channels, out_channels)
         if self.relation_slot.attends_to_self:
@@ -90,7 +96,7 @@ class BRGCNConv(BiLevelFrame):
             if name.startswith("attention_"):
                 glorot(parameter, 2 * self.in_channels, 1)
             elif not name.endswith("_coefficients"):
-                glorot(parameter, self.in_channels, self.out_channels)
+                glorot(parameter, parameter.size(-2), parameter.size(-1))
         if self.num_bases:
             self.reset_coefficients()
 
@@ -122,7 +128,7 @@ class BRGCNConv(BiLevelFrame):
             x.reshape(graph.num_nodes, self.replicas, 1, self.in_channels).expand(-1, -1, self.heads, -1).flatten(1, 2)
         )  # [N, L, in]
         z, edge_attention = self.node_slot(lanes, edge_sources(graph), self._scores(lanes, graph), graph, seed)
-        projected = typed_linear(self.with_counts(z, graph), self._weights(), graph)
+        projected = self._project_pairs(self.with_counts(z, graph), graph)
         targets = lanes[: graph.num_targets]
         root = self._project(targets, self.root) if self.has_root else None
         own = None
@@ -139,8 +145,19 @@ class BRGCNConv(BiLevelFrame):
         target = typed_dot(lanes, self.lanes(self.attention_target, 1), pair_rows(graph))
         return EdgeScores(target, typed_dot(lanes, self.lanes(self.attention_source, 1), items), of_edge)
 
+    def _project_pairs(self, z: Tensor, graph: RelationalGraph) -> Tensor:
+        """z [P, L, in] -> [P, L, projections * out]."""
+        if not self.num_blocks:
+            return typed_linear(z, self._weights(), graph)
+        lanes, blocks = z.size(1), self.num_blocks
+        # the blocks of a matrix do not meet, so that they are to the product what lanes are
+        parts = typed_linear(z.reshape(z.size(0), lanes * blocks, -1), self._weights().flatten(1, 2), graph)
+        shape = (z.size(0), lanes, blocks, len(self.relation_slot.projections), self.out_channels // blocks)
+        return parts.view(shape).transpose(2, 3).flatten(2)
+
     def _weights(self) -> Tensor:
-        """[R, L, in, projections * out] the matrices side by side, so that one typed product serves all."""
+        """[R, L, in, projections * out] the matrices side by side, so that one typed product serves all; with blocks
+        [R, L, blocks, in / blocks, projections * out / blocks]."""
         if not self.num_bases:
             weights = [self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections]
             return torch.cat(weights, dim=-1)

@@ -54,6 +54,8 @@ class FeaturelessConv(BiLevelFrame):
         self, graph: RelationalGraph, out_channels: int, *, rare: int = 0, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(out_channels, graph.num_relations, **options)
+        if self.num_blocks:
+            raise SettingsError("one-hot input has no blocks", remedy="Use num_bases.")
         if graph.origin is not None:
             raise SettingsError("a featureless layer is built for the whole graph, not for a part of it")
         self.num_nodes, self.identity, self.rare = graph.num_nodes, graph.identity, rare

@@ -44,6 +44,7 @@ class LayerOptions(TypedDict, total=False):
     scaled: bool
     counts: str
     num_bases: int
+    num_blocks: int
     heads: int
     concat: bool
     replicas: int
@@ -67,6 +68,7 @@ class BiLevelFrame(nn.Module):
         scaled: bool = False,
         counts: str = "none",
         num_bases: int = 0,
+        num_blocks: int = 0,
         heads: int = 1,
         concat: bool = True,
         replicas: int = 1,
@@ -80,14 +82,18 @@ class BiLevelFrame(nn.Module):
         ):
             if size < 1:
                 raise SettingsError(f"{name} must be at least 1, not {size}")
-        if num_bases < 0:
-            raise SettingsError(f"num_bases must not be negative, not {num_bases}")
+        for name, size in (("num_bases", num_bases), ("num_blocks", num_blocks)):
+            if size < 0:
+                raise SettingsError(f"{name} must not be negative, not {size}")
+        if num_bases and num_blocks:
+            raise SettingsError("num_bases and num_blocks are two ways to the same end", remedy="Give one of them.")
         if counts not in COUNTS:
             raise SettingsError(f"counts must be one of {', '.join(COUNTS)}, not {counts!r}")
         self.out_channels = out_channels
         self.counts = counts
         self.num_relations = num_relations
         self.num_bases = num_bases
+        self.num_blocks = num_blocks
         self.heads = heads
         self.replicas = replicas
         self.concat = concat

@@ -29,6 +29,7 @@ class LinkSettings:
     # ---------------------------------------------------------------- encoder
     layers: int = setting(1, "of the encoder")
     bases: int = setting(0, "bases shared by the relations' matrices; 0: a matrix for each")
+    blocks: int = setting(0, "blocks on the diagonal of the relations' matrices, all else being 0; 0: whole matrices")
     heads: int = setting(1, "attention heads of the encoder, averaged in its last layer")
     self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
@@ -38,6 +39,7 @@ class LinkSettings:
     residual: bool = setting(True, "add the entity's own vector to what the encoder makes of it")
     message_graph: str = setting("true", f"what the encoder sees, one of {', '.join(MESSAGE_GRAPHS)}")
     mask_target_edges: bool = setting(False, "hide the triples that are scored from the encoder, in training")
+    batch_graph: float = setting(0.0, "share of a step's own triples that the encoder sees in training; 0: all triples")
     dropout: float = setting(0.0, "share of edges whose attention is dropped in training")
     edge_dropout: float = setting(0.0, "share of edges that are taken out of the encoder's graph in training")
     # ---------------------------------------------------------------- loss
@@ -73,12 +75,29 @@ class LinkSettings:
         check_one_of("precision", self.precision, PRECISIONS)
         for name in ("width", "layers", "heads", "negatives", "epochs", "evaluate_every"):
             check_at_least(name, getattr(self, name), 1)
-        for name in ("bases", "answers", "candidates", "batch", "patience", "relation_prediction", "n3", "l2", "clip"):
+        for name in (
+            "bases",
+            "blocks",
+            "answers",
+            "candidates",
+            "batch",
+            "patience",
+            "relation_prediction",
+            "n3",
+            "l2",
+            "clip",
+        ):
             check_at_least(name, getattr(self, name), 0)
         for name in ("dropout", "edge_dropout", "entity_dropout", "relation_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 0 and below 1, not {getattr(self, name)}")
+        if not 0 <= self.batch_graph <= 1:
+            raise SettingsError(f"batch_graph must be a share between 0 and 1, not {self.batch_graph}")
         for name in ("learning_rate", "initial_scale"):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} must be above 0, not {getattr(self, name)}")
+        if self.blocks and self.width % self.blocks:
+            raise SettingsError(f"blocks={self.blocks} must divide the width {self.width}")
+        if self.blocks and self.bases:
+            raise SettingsError("bases and blocks are two ways to the same end", remedy="Set one of them.")
         decoder(self.decoder, self.width)  # an odd width does not suit all

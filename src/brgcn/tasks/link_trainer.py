@@ -68,6 +68,7 @@ def build_link_model(num_entities: int, num_relations: int, settings: LinkSettin
             negative_slope=settings.negative_slope,
             dropout=settings.dropout,
             num_bases=settings.bases,
+            num_blocks=settings.blocks,
             heads=settings.heads,
         )
 
@@ -110,7 +111,8 @@ class LinkTrainer:
         self.graph: RelationalGraph | None = None
         if settings.encoder != "none":
             self.graph = message_graph(graph, settings.message_graph, seed).to(self.device)
-        self._edge_triple = self._triples_of_edges() if settings.mask_target_edges and self.graph is not None else None
+        by_triple = settings.mask_target_edges or settings.batch_graph
+        self._edge_triple = self._triples_of_edges() if by_triple and self.graph is not None else None
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
             self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
@@ -195,14 +197,22 @@ class LinkTrainer:
         seed = int(torch.randint(2**31, ()))
         keep = torch.ones(graph.num_edges, dtype=torch.bool, device=self.device)
         if self._edge_triple is not None:
-            hidden = torch.zeros(len(self.queries.triples) + 1, dtype=torch.bool, device=self.device)
-            hidden[scored] = True
-            keep &= ~hidden[self._edge_triple]
+            keep &= self._visible(scored)[self._edge_triple]
         if self.settings.edge_dropout:
             keep &= torch.rand(graph.num_edges, device=self.device) >= self.settings.edge_dropout
         if self._edge_triple is not None or self.settings.edge_dropout:
             graph = keep_edges(graph, keep)
         return self.model.entities(graph, seed)
+
+    def _visible(self, scored: Tensor) -> Tensor:
+        """[triples + 1] which training triples pass messages while some are ``scored``; the last is none of them."""
+        share = self.settings.batch_graph
+        visible = torch.full((len(self.queries.triples) + 1,), not share, dtype=torch.bool, device=self.device)
+        if share:
+            visible[scored[torch.rand(scored.numel(), device=self.device) < share]] = True
+        if self.settings.mask_target_edges:
+            visible[scored] = False
+        return visible
 
     def _triples_of_edges(self) -> Tensor:
         """[E] the training triple of each edge of the message graph, in either direction; their number if none."""
