@@ -15,6 +15,7 @@ from brgcn.experiments import link_table
 from brgcn.experiments.link_presets import REGIMES, link_settings
 from brgcn.experiments.link_report import report
 from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
+from brgcn.experiments.pages import links
 from brgcn.experiments.paper_links import PAPER, remark
 from brgcn.tasks.link_settings import LinkSettings
 
@@ -46,15 +47,29 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_row_of_the_paper_has_a_name() -> None:
-    rows = {(row.encoder, row.beside) for row in map(LinkRow.parse, DEFAULT_ROWS) if row.beside}
+    parsed = [LinkRow.parse(name) for name in DEFAULT_ROWS]
+    rows = {(row.encoder, row.beside) for row in parsed if row.beside and row.decoder == "distmult"}
     assert rows == {key for key in PAPER if key[1]}
     assert LinkRow.parse("brgcn:hole@empty") == LinkRow("brgcn:hole@empty", "brgcn", "hole", "empty")
-    for wrong in ("", "brgcn", "gat:complex", "complex@empty", "brgcn:complex@half", "complex+rgcn"):
+    both = LinkRow.parse("brgcn:complex+hole")
+    assert (both.encoder, both.decoder, both.beside) == ("brgcn", "complex", "hole")
+    for wrong in (
+        "",
+        "brgcn",
+        "brgcn+hole@empty",
+        "gat:complex",
+        "complex@empty",
+        "brgcn:complex@half",
+        "complex+rgcn",
+        "complex+complex",
+    ):
         with pytest.raises(SettingsError, match="unknown row"):
             LinkRow.parse(wrong)
 
 
-@pytest.mark.parametrize("name", ["rules", "complex", "brgcn:distmult", "rgcn:distmult@random", "rgcn+hole"])
+@pytest.mark.parametrize(
+    "name", ["rules", "complex", "brgcn:distmult", "rgcn:distmult@random", "rgcn+hole", "rgcn:hole+hole"]
+)
 def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
     data, told = load_dataset(town), []
     arguments = (data, LinkRow.parse(name), "modern", tmp_path / "kept", tmp_path / "models")
@@ -73,6 +88,21 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
     if "+" in name:
         assert len(cell["runs"][0]["components"]) == 2
         assert "chosen on valid" in more[0]["row"]
+
+
+def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
+    data = load_dataset(town)
+    for name in ("rules", "complex", "rgcn:distmult", "rgcn+complex"):
+        measure_row(data, LinkRow.parse(name), "modern", tmp_path / "links", tmp_path / "models")
+    links.figures(tmp_path)
+    picture = tmp_path / "links" / f"{data.name}-modern.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = links.section(tmp_path)
+    assert f"({Path('..') / 'results' / 'links' / picture.name})" in text
+    assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| r")][1:3] == [
+        "rules",
+        "rgcn:distmult",
+    ]
 
 
 def test_the_command_prints_and_keeps(town: Path, tmp_path: Path, capsys) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
-from brgcn.cli.inputs import Columns, given_options, parse_columns
+from brgcn.cli.inputs import Columns, Device, given_options, parse_columns
 from brgcn.errors import DataError
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `brgcn train` wrote.", show_default=False)]
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(explain)
 
 
-def evaluate(folder: Folder, as_json: AsJson = False) -> None:
+def evaluate(folder: Folder, device: Device = "auto", as_json: AsJson = False) -> None:
     """Compute the measures again from the stored weights: accuracy, macro-F1 and confusion matrix of classes; ranks of
     links, raw and filtered, by cardinality and relation.
 
@@ -32,12 +32,13 @@ def evaluate(folder: Folder, as_json: AsJson = False) -> None:
     """
     from brgcn.cli.views import confusion_table, evaluation_table
     from brgcn.tasks import RunFolder, evaluate_runs
+    from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import task_of
 
     if task_of(folder) == "links":
-        _evaluate_links(folder, as_json)
+        _evaluate_links(folder, device, as_json)
         return
-    result = evaluate_runs(RunFolder.open(folder))
+    result = evaluate_runs(RunFolder.open(folder), pick_device(device))
     if as_json:
         print_json(result)
         return
@@ -48,12 +49,13 @@ def evaluate(folder: Folder, as_json: AsJson = False) -> None:
             break
 
 
-def _evaluate_links(folder: Path, as_json: bool) -> None:
+def _evaluate_links(folder: Path, device: str, as_json: bool) -> None:
     from brgcn.cli.link_views import parts_table, ranking_table
+    from brgcn.tasks.device import pick_device
     from brgcn.tasks.link_folder import LinkFolder
     from brgcn.tasks.link_runs import evaluate_links
 
-    result = evaluate_links(LinkFolder.open(folder))
+    result = evaluate_links(LinkFolder.open(folder), pick_device(device))
     if as_json:
         print_json(result)
         return

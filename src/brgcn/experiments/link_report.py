@@ -49,7 +49,7 @@ def _as_the_paper_calls_it(row: LinkRow | None) -> tuple[str, str]:
     if row is None or row.encoder == "none" or row.graph != "true":
         return "", ""
     if row.beside:
-        return row.encoder, row.beside
+        return (row.encoder, row.beside) if row.decoder == PLAIN else ("", "")
     return row.encoder, "" if row.decoder == PLAIN else row.decoder
 
 

@@ -2,8 +2,8 @@
 
 Rows: ``rules``; an embedding alone (``complex``); an auto-encoder (``brgcn:distmult``, encoder and decoder), also with
 its message graph replaced (``brgcn:distmult@random``, ``@empty``); an ensemble as the paper's text defines it
-(``brgcn+complex``: 0.4 of the auto-encoder with DistMult, 0.6 of an embedding trained by itself). Models are kept as
-run folders, so that ensembles find their parts.
+(``brgcn+complex``: 0.4 of the auto-encoder with DistMult, 0.6 of an embedding trained by itself), or of an auto-encoder
+with another decoder (``brgcn:complex+complex``). Models are kept as run folders, so that ensembles find their parts.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ DEFAULT_ROWS = (
     "rules",
     *EMBEDDINGS,
     *(f"{encoder}:{decoder}" for encoder in ("rgcn", "brgcn") for decoder in EMBEDDINGS),
-    *(f"{encoder}:{PLAIN}@{graph}" for encoder in ("rgcn", "brgcn") for graph in ("random", "empty")),
+    *(f"brgcn:{decoder}@{graph}" for decoder in (PLAIN, "complex") for graph in ("random", "empty")),
     *(f"{encoder}+{decoder}" for encoder in ("rgcn", "brgcn") for decoder in EMBEDDINGS),
+    "brgcn:complex+complex",
 )
 
 
@@ -55,23 +56,30 @@ class LinkRow:
     graph: str = "true"
     beside: str = ""
 
+    @property
+    def file_name(self) -> str:
+        return self.name.replace(":", "-").replace("@", "-on-").replace("+", "-with-")
+
     @classmethod
     def parse(cls, name: str) -> LinkRow:
-        model, _, graph = name.partition("@")
+        rest, _, graph = name.partition("@")
+        model, _, beside = rest.partition("+")
         encoder, _, decoder = model.partition(":")
-        first, _, beside = model.partition("+")
+        decoder = decoder or PLAIN
         if name == "rules":
             return cls(name)
-        if beside in DECODERS and first in MODELS and not graph:
-            return cls(name, first, PLAIN, beside=beside)
-        if decoder in DECODERS and encoder in MODELS and (not graph or graph in MESSAGE_GRAPHS):
-            return cls(name, encoder, decoder, graph or "true")
-        if model in DECODERS and not graph:
-            return cls(name, decoder=model)
+        if encoder in MODELS and decoder in DECODERS:
+            if beside in DECODERS and not graph:
+                return cls(name, encoder, decoder, beside=beside)
+            if ":" in model and not beside and graph in ("", *MESSAGE_GRAPHS):
+                return cls(name, encoder, decoder, graph or "true")
+        if name in DECODERS:
+            return cls(name, decoder=name)
         raise SettingsError(
             f"unknown row {name!r}",
             remedy="Rows are rules, a decoder (complex), encoder:decoder (brgcn:distmult), the same @random or @empty, "
-            "and encoder+decoder for an ensemble (brgcn+complex).",
+            "and an ensemble of encoder, with DistMult or another decoder, and embedding (brgcn+complex, "
+            "brgcn:complex+complex).",
         )
 
 
@@ -90,8 +98,7 @@ def measure_row(
     """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
     again."""
     device = torch.device(device)
-    safe = row.name.replace(":", "-").replace("@", "-on-").replace("+", "-with-")
-    path = folder / f"{data.name}-{safe}-{regime}.json"
+    path = folder / f"{data.name}-{row.file_name}-{regime}.json"
     settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
     facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
     if row.beside:
@@ -177,7 +184,7 @@ def _ensemble(
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """The embedding is trained in the regime ``modern``, as one would if one wanted it to be good."""
-    encoder = trained_folder(data, LinkRow.parse(f"{row.encoder}:{PLAIN}"), regime, models, runs, device, tell)
+    encoder = trained_folder(data, LinkRow.parse(f"{row.encoder}:{row.decoder}"), regime, models, runs, device, tell)
     embedding = trained_folder(data, LinkRow.parse(row.beside), "modern", models, runs, device, tell)
     found = []
     for run in range(runs):

@@ -23,7 +23,7 @@ def page(results: Path = RESULTS) -> str:
 
 
 def main() -> None:
-    for part in (nodes, ablation, cost):
+    for part in (nodes, ablation, cost, links):
         part.figures(RESULTS)
     write_text(PAGE, page())
 

@@ -42,12 +42,12 @@ class Predictions:
         ]
 
 
-def evaluate_runs(folder: RunFolder) -> dict[str, Any]:
+def evaluate_runs(folder: RunFolder, device: torch.device | str = "cpu") -> dict[str, Any]:
     """Every split of every finished run, computed anew from the stored weights."""
-    inputs = folder.inputs
+    inputs = folder.inputs.to(device)
     runs = []
     for run in folder.usable_runs():
-        model = folder.load_model(run)
+        model = folder.load_model(run).to(device)
         row: dict[str, Any] = {"run": run, "seed": folder.seeds[run]}
         for name, split in folder.splits.items():
             predicted = probabilities(model, inputs, split.nodes, folder.settings).argmax(-1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from brgcn.experiments import link_figure
 from brgcn.experiments.kept import all_results
 from brgcn.experiments.link_report import report
 from brgcn.experiments.link_table import DEFAULT_ROWS
@@ -21,16 +23,23 @@ Rows that are not there are not measured yet.
 """
 
 
+FEWEST = 4  # rows that are worth a picture
+
+
+def figures(results: Path) -> None:
+    for key, rows in _grouped(_cells(results)).items():
+        if len(rows) >= FEWEST:
+            link_figure.draw(rows, results / "links" / _figure(*key))
+
+
 def section(results: Path) -> str:
-    cells = all_results(results / "links")
+    cells, text = _cells(results), HEAD
     if not cells:
         return ""
-    places = {name: place for place, name in enumerate(DEFAULT_ROWS)}
-    cells.sort(key=lambda cell: (cell["dataset"], cell["regime"], places.get(cell["row"], len(places))))
-    rows, text = report(cells), HEAD
-    for data, regime in dict.fromkeys((row["dataset"], row["regime"]) for row in rows):
-        mine = [row for row in rows if (row["dataset"], row["regime"]) == (data, regime)]
+    for (data, regime), mine in _grouped(cells).items():
         text += f"\n## {data}, regime {regime}\n\n"
+        if len(mine) >= FEWEST:
+            text += f"![{data}, {regime}](../results/links/{_figure(data, regime)})\n\n"
         head = ["row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "remark"]
         lines = []
         for row in mine:
@@ -41,6 +50,24 @@ def section(results: Path) -> str:
         made = {_made(cell) for cell in cells if (cell["dataset"], cell["regime"]) == (data, regime)}
         text += "".join(f"\nMade on {one}.\n" for one in sorted(made))
     return text + _ranking(results)
+
+
+def _cells(results: Path) -> list[dict[str, Any]]:
+    places = {name: place for place, name in enumerate(DEFAULT_ROWS)}
+    cells = all_results(results / "links")
+    return sorted(cells, key=lambda cell: (cell["dataset"], cell["regime"], places.get(cell["row"], len(places))))
+
+
+def _grouped(cells: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(data set, regime) -> its rows."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in report(cells):
+        groups.setdefault((row["dataset"], row["regime"]), []).append(row)
+    return groups
+
+
+def _figure(data: str, regime: str) -> str:
+    return f"{data}-{regime}.png"
 
 
 def _made(cell: dict[str, dict[str, str]]) -> str:

@@ -1,0 +1,54 @@
+"""A table of link prediction as a picture: filtered MRR of every row beside what the paper says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from brgcn.figures import BLUE, GREY, ORANGE, heading, new_figure, save, with_grid
+
+FAMILIES = ("rules", "embedding alone", "auto-encoder", "ensemble")
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
+    """``rows`` of ``link_report.report`` for one data set and regime."""
+    figure = new_figure(8.2, 1.3 + 0.3 * len(rows))
+    axes = figure.subplots()
+    family = ""
+    for place, row in enumerate(rows):
+        color = BLUE if row["row"].startswith("brgcn") else GREY
+        value = 100 * row["mrr"]
+        axes.plot([0, value], [place, place], color=color, lw=1.2, alpha=0.4)
+        axes.scatter([value], [place], s=36, color=color, zorder=3)
+        if row["n"] > 1:
+            error = 100 * (row["mrr_spread"]["sem"] or 0)
+            axes.errorbar(value, place, xerr=error, color=color, capsize=3, lw=1.4)
+        axes.annotate(f"{value:.1f}", (value, place), xytext=(8, -3), textcoords="offset points", fontsize=8)
+        if row["paper"] is not None:
+            paper = 100 * row["paper"]["mrr"]
+            axes.scatter([paper], [place], marker="D", s=28, facecolors="none", edgecolors=ORANGE, zorder=3)
+        if family not in ("", _family(row["row"])):
+            axes.axhline(place - 0.5, color="#bbbbbb", lw=0.8)
+        family = _family(row["row"])
+    axes.set_yticks(range(len(rows)), [_short(row["row"]) for row in rows])
+    axes.set_xlim(0, 108)
+    axes.set_xlabel("filtered MRR on test, %")
+    axes.invert_yaxis()
+    with_grid(axes)
+    first = rows[0]
+    heading(figure, f"{first['dataset']}, regime {first['regime']}; diamond: the paper's figure")
+    return save(figure, path)
+
+
+def _family(name: str) -> str:
+    if name == "rules":
+        return FAMILIES[0]
+    if "+" in name:
+        return FAMILIES[3]
+    return FAMILIES[2] if ":" in name else FAMILIES[1]
+
+
+def _short(name: str) -> str:
+    """Without which ensemble was chosen: the table says it."""
+    return name.split(" (")[0]
