@@ -20,7 +20,7 @@ class BrgcnError(Exception):
 
 def is_out_of_memory(error: BaseException) -> bool:
     """torch says it in words alone: on the CPU, on a GPU, and when a size is beyond all counting."""
-    words = ("allocate memory", "out of memory", "not enough memory", "Storage size calculation overflowed")
+    words = ("allocate memory", "out of memory", "not enough memory", "ALLOC_FAILED", "size calculation overflowed")
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in words)
     )

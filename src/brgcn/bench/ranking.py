@@ -37,7 +37,7 @@ def measure_ranking(
     generator = torch.Generator().manual_seed(0)
     entity = torch.randn(entities, width, generator=generator).to(device)
     relation = torch.randn(relations, width, generator=generator).to(device)
-    known = KnownTriples([table.to(device) for table in data.triples.values()], entities, relations)
+    known = KnownTriples(data.triples.values(), entities, relations).to(device)
 
     def scores(given: Tensor, of: Tensor) -> Tensor:
         return (entity[given] * relation[of]) @ entity.T

@@ -120,14 +120,14 @@ class NamedGraph:
 
 def first_occurrences(triples: Tensor) -> Tensor:
     """[n] bool, False for rows of ``triples`` [n, 3] that repeat an earlier one."""
-    keep = torch.ones(len(triples), dtype=torch.bool)
+    keep = torch.ones(len(triples), dtype=torch.bool, device=triples.device)
     if len(triples) == 0:
         return keep
     sizes = (triples.amax(dim=0) + 1).tolist()
     if math.prod(sizes) < torch.iinfo(torch.int64).max:
         order = torch.argsort((triples[:, 0] * sizes[1] + triples[:, 1]) * sizes[2] + triples[:, 2], stable=True)
     else:
-        order = torch.arange(len(triples))
+        order = torch.arange(len(triples), device=triples.device)
         for column in (2, 1, 0):  # stable sorts, the last key first
             order = order[torch.argsort(triples[order, column], stable=True)]
     ordered = triples[order]

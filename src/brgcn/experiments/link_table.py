@@ -98,7 +98,8 @@ def measure_row(
     """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
     again."""
     device = torch.device(device)
-    path = folder / f"{data.name}-{row.file_name}-{regime}.json"
+    kept_as = regime if row.name == "rules" else _kept_as(row, data.name, regime, device)
+    path = folder / f"{data.name}-{row.file_name}-{kept_as}.json"
     settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
     facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
     if row.beside:
@@ -117,7 +118,7 @@ def measure_row(
     cell = {
         "dataset": data.name,
         "row": row.name,
-        "regime": regime,
+        "regime": kept_as,
         **facts,
         **found,
         "measuring_seconds": round(time.perf_counter() - begun, 2),
@@ -130,6 +131,12 @@ def measure_row(
 def _settings(row: LinkRow, dataset: str, regime: str, device: torch.device) -> Any:
     chosen = link_settings(row.encoder, row.decoder, dataset, regime, device=device.type)
     return update(chosen, {"message_graph": row.graph}, "the message graph")
+
+
+def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> str:
+    """The regime, marked where a machine without a GPU has settings of its own."""
+    of_gpu = _settings(row, dataset, regime, torch.device("cuda"))
+    return regime if _settings(row, dataset, regime, device) == of_gpu else f"{regime}-{device.type}"
 
 
 def _rules(data: Dataset) -> dict[str, Any]:
@@ -157,7 +164,8 @@ def trained_folder(
 ) -> LinkFolder:
     """The run folder of a row, trained now where it is not there, continued where it was stopped."""
     settings = _settings(row, data.name, regime, device)
-    path = models / f"{data.name}-{regime}-{row.encoder}-{row.decoder}-{row.graph}"
+    kept_as = _kept_as(row, data.name, regime, device)
+    path = models / f"{data.name}-{kept_as}-{row.encoder}-{row.decoder}-{row.graph}"
 
     def listen(run: int, record: dict[str, Any]) -> None:
         if "loss" in record:

@@ -6,7 +6,9 @@ and compares that with candidates, so that all tails or all heads of many querie
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -18,6 +20,10 @@ class Decoder(ABC):
     """Vectors are [.., width]; entities and relations have the same width."""
 
     even = False  # whether the width must be even
+
+    def numbers_per_score(self, width: int) -> int:
+        """That are held while the scores of many queries are computed with their gradient."""
+        return 1
 
     @abstractmethod
     def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
@@ -101,18 +107,27 @@ class HolE(Decoder):
     def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
         """h and r folded: (h conv r)_j = sum_i h_i r_(j - i)."""
         width = head.size(-1)
-        folded: Tensor = torch.fft.irfft(torch.fft.rfft(head) * torch.fft.rfft(relation), n=width)
+        folded: Tensor = torch.fft.irfft(_spectrum(head) * _spectrum(relation), n=width)
         return folded
 
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
         """(r corr t)_i = sum_k r_k t_(k + i)."""
         width = tail.size(-1)
-        unfolded: Tensor = torch.fft.irfft(torch.fft.rfft(relation).conj() * torch.fft.rfft(tail), n=width)
+        unfolded: Tensor = torch.fft.irfft(_spectrum(relation).conj() * _spectrum(tail), n=width)
         return unfolded
 
     def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
         """(h corr t)_k = sum_i h_i t_(k + i): h and r are interchangeable."""
         return self.head_query(tail, head)
+
+
+def _spectrum(vectors: Tensor) -> Tensor:
+    spectrum: Tensor = torch.fft.rfft(_wide(vectors))  # narrow numbers have no Fourier transform
+    return spectrum
+
+
+def _wide(vectors: Tensor) -> Tensor:
+    return vectors.to(torch.promote_types(vectors.dtype, torch.float32))
 
 
 class TransE(Decoder):
@@ -130,6 +145,9 @@ class TransE(Decoder):
     def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
         return tail - head
 
+    def numbers_per_score(self, width: int) -> int:
+        return width if self.p == 1 else 1
+
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         distance: Tensor = torch.linalg.vector_norm(query - entity, ord=self.p, dim=-1)
         return -distance
@@ -142,8 +160,22 @@ class TransE(Decoder):
     def match_all_in_training(self, query: Tensor, entities: Tensor) -> Tensor:
         if self.p == 1:
             return self.match_all(query, entities)
-        squares = query.square().sum(-1, keepdim=True) + entities.square().sum(-1) - 2 * query @ entities.T
+        with _full_precision(query):  # where vectors are close little is left of the difference
+            query, entities = _wide(query), _wide(entities)
+            squares = query.square().sum(-1, keepdim=True) + entities.square().sum(-1) - 2 * query @ entities.T
         return -squares.clamp(min=1e-9).sqrt()
+
+
+@contextlib.contextmanager
+def _full_precision(on: Tensor) -> Iterator[None]:
+    """Matrix products in float32 inside, whatever was allowed outside."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        with torch.autocast(on.device.type, enabled=False):
+            yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 DECODERS = ("distmult", "complex", "hole", "transe", "transe-l2")

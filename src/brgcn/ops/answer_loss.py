@@ -62,12 +62,11 @@ class _AnswerLoss(torch.autograd.Function):
     ) -> Tensor:
         wanted = candidates.detach().requires_grad_()
         query_gradient = torch.empty_like(query)
-        candidate_gradient = torch.zeros_like(candidates)
+        # of all chunks together: in full precision
+        candidate_gradient = torch.zeros_like(candidates, dtype=torch.promote_types(candidates.dtype, torch.float32))
         loss = query.new_zeros((), dtype=torch.double)
         rows = max(1, cells // max(1, candidates.size(0)))
-        # first answer of each chunk: read once, so that a device waits once
-        bounds = torch.arange(0, query.size(0) + rows, rows, device=answer_row.device)
-        first = torch.searchsorted(answer_row, bounds).tolist()
+        first = _first_answers(answer_row, query.size(0), rows)
         for number, begin in enumerate(range(0, query.size(0), rows)):
             mine = slice(first[number], first[number + 1])
             asked = query[begin : begin + rows].detach().requires_grad_()
@@ -80,13 +79,21 @@ class _AnswerLoss(torch.autograd.Function):
             by_query, by_candidate = torch.autograd.grad(scores, (asked, wanted), slope.to(scores.dtype))
             query_gradient[begin : begin + rows] = by_query
             candidate_gradient += by_candidate
-        ctx.save_for_backward(query_gradient, candidate_gradient)
+        ctx.save_for_backward(query_gradient, candidate_gradient.to(candidates.dtype))
         return loss.to(query.dtype)
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, slope: Tensor) -> tuple[Tensor | None, ...]:
         query_gradient, candidate_gradient = ctx.saved_tensors  # type: ignore[attr-defined]
         return query_gradient * slope, candidate_gradient * slope, None, None, None, None, None, None
+
+
+def _first_answers(answer_row: Tensor, queries: int, rows: int) -> list[int]:
+    """Place of the first answer of each chunk of ``rows`` queries, and the number of all."""
+    if rows >= queries:  # a device need not be waited for
+        return [0, answer_row.numel()]
+    bounds = torch.arange(0, queries + rows, rows, device=answer_row.device)
+    return torch.searchsorted(answer_row, bounds).tolist()
 
 
 def _loss_and_slope(

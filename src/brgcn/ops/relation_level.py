@@ -16,7 +16,7 @@ from brgcn.graph import RelationalGraph, ragged_range
 from brgcn.ops.backend import backend_for
 from brgcn.ops.precision import autocast_features
 from brgcn.ops.registered import FusedOp
-from brgcn.ops.segment import segment_softmax, segment_sum
+from brgcn.ops.segment import segment_softmax, segment_sum, sum_in_order
 from brgcn.ops.tables import layout
 
 
@@ -55,7 +55,8 @@ def attend_relations(
     inside = None if root is None or root_outside else root.to(projected.dtype)
     backend = backend_for(projected)
     attention = None
-    if backend == "torch" or with_self or want_attention:
+    too_wide = backend == "triton" and projected.size(2) > 3 * WIDEST
+    if backend == "torch" or too_wide or with_self or want_attention:
         out, attention = _attend_relations(projected, inside, graph, with_self, relu, scale)
     else:
         out = _fused(backend, projected, inside, _tables(graph, backend, projected.size(2) // 3), relu, scale)
@@ -102,7 +103,7 @@ def add_relations(
         value: [P, L, C].
         root: [targets, L, C]; ``with_self`` it is one more member of the mean instead of being added after it.
     """
-    out = segment_sum(value, graph.pair_node, graph.num_targets)
+    out = sum_in_order(value, graph.pair_node, graph.node_ptr)
     if root is not None and with_self:
         out = out + root
     if mean:
@@ -144,6 +145,7 @@ def _encounters_with_self(graph: RelationalGraph) -> Encounters:
 
 # ---------------------------------------------------------------------- the fused operator
 
+WIDEST = 256  # channels for which the rows of a large node fit into a Triton program
 LARGEST = 32  # pairs of a node that one Triton program holds at once
 NARROW = 1024  # numbers of a tile that one warp holds
 
@@ -175,7 +177,7 @@ class NodeTiles(NamedTuple):
 
 
 def node_tiles(graph: RelationalGraph, rows: int) -> NodeTiles:
-    count = graph.node_ptr[1:] - graph.node_ptr[:-1]
+    count = (graph.node_ptr[1:] - graph.node_ptr[:-1]).cpu()  # at once: a device would wait for each of the masks below
     by_count = torch.argsort(count, stable=True)  # nodes of a tile have equally many pairs, or nearly
     count = count[by_count]
     parts: list[Tensor] = []
@@ -184,7 +186,7 @@ def node_tiles(graph: RelationalGraph, rows: int) -> NodeTiles:
         size = smallest
         while size <= largest:
             fits = (count <= size) & (count > (size // 2 if size > 1 else -1))
-            found = by_count[fits].int().cpu()
+            found = by_count[fits].int()
             per_tile = width // size
             found = torch.cat([found, found.new_full((-found.numel() % per_tile,), -1)]).view(-1, per_tile)
             nodes.append(torch.cat([found, found.new_full((len(found), width - per_tile), -1)], dim=1))
@@ -192,7 +194,7 @@ def node_tiles(graph: RelationalGraph, rows: int) -> NodeTiles:
             size *= 2
         parts += [torch.cat(nodes).to(graph.device), torch.cat(sizes).to(graph.device)]
     narrow, narrow_size, wide, wide_size = parts
-    return NodeTiles(narrow, narrow_size, wide, wide_size, by_count[count > LARGEST].int())
+    return NodeTiles(narrow, narrow_size, wide, wide_size, by_count[count > LARGEST].int().to(graph.device))
 
 
 def _fake(projected: Tensor, root: Tensor | None, tables: list[Tensor], relu: bool, scale: float) -> Tensor:

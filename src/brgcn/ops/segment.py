@@ -11,6 +11,15 @@ def segment_sum(values: Tensor, segment: Tensor, num_segments: int) -> Tensor:
     return values.new_zeros(num_segments, *values.shape[1:]).index_add(0, segment, values)
 
 
+def sum_in_order(values: Tensor, segment: Tensor, ptr: Tensor) -> Tensor:
+    """The same of segments that lie one after another, from ptr [num_segments + 1]; every time to the last digit, also
+    on a GPU, where ``index_add`` adds in any order."""
+    if not values.is_cuda:
+        return segment_sum(values, segment, ptr.numel() - 1)
+    summed: Tensor = torch.segment_reduce(values, "sum", offsets=ptr.long(), axis=0, unsafe=True, initial=0)
+    return summed
+
+
 def segment_softmax(scores: Tensor, segment: Tensor, num_segments: int) -> Tensor:
     """Softmax of scores [M, L] within each segment; every non-empty segment sums to one."""
     index = segment.unsqueeze(-1).expand_as(scores)

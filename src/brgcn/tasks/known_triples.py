@@ -11,8 +11,6 @@ from torch import Tensor
 from brgcn.data.named_graph import first_occurrences
 from brgcn.errors import DataError
 
-SIDES = ("tail", "head")
-
 
 class Answers:
     """Sorted by query: one key per (entity, relation), the entities that answer it in a row."""

@@ -7,7 +7,7 @@ rank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -17,7 +17,7 @@ from brgcn.errors import RunError, SettingsError
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.rank_metrics import summary
-from brgcn.tasks.ranking import rank
+from brgcn.tasks.ranking import Scorer, Scorers, rank, rank_each
 
 KINDS = ("logits", "sigmoid", "z", "reciprocal")
 PAPER_BETA = 0.4  # of the auto-encoder
@@ -75,10 +75,16 @@ def tune_beta(
     betas: Sequence[float] = BETAS,
 ) -> tuple[float, dict[float, float]]:
     """The weight with the highest filtered MRR on ``valid``, and the MRR of all; of equal ones the first."""
-    found = {}
-    for beta in betas:
-        mixed = Ensemble(first, second, beta, kind)
-        found[beta] = summary(rank(valid, mixed.tails, mixed.heads, known))["filtered"]["mrr"]
+
+    def mixed(one: Scorer, other: Scorer) -> Scorers:
+        def scores(given: Tensor, relation: Tensor) -> Iterator[Tensor]:
+            a, b = on_one_scale(one(given, relation), kind), on_one_scale(other(given, relation), kind)
+            return (beta * a + (1 - beta) * b for beta in betas)
+
+        return scores
+
+    ranks = rank_each(valid, mixed(first.tails, second.tails), mixed(first.heads, second.heads), known)
+    found = {beta: summary(of_beta)["filtered"]["mrr"] for beta, of_beta in zip(betas, ranks, strict=True)}
     return max(found, key=lambda beta: (found[beta], -beta)), found
 
 

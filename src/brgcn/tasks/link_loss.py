@@ -39,7 +39,7 @@ class LinkLoss:
             weight,
             self.model.decoder.match_all_in_training,
             correction=correction,
-            cells=cells,
+            cells=cells // self.model.decoder.numbers_per_score(entities.size(-1)),
         )
         loss = loss / total
         if self.settings.n3:
@@ -62,7 +62,11 @@ class LinkLoss:
             [torch.where(tail_side, head, strange), relation, torch.where(tail_side, strange, tail)], dim=1
         )
         h, r, t = torch.cat([triples, corrupted]).unbind(1)
-        scores = self.model.decoder.score(entities[h], relations[r], entities[t])
+        # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
+        h_vectors, r_vectors, t_vectors = (
+            functional.embedding(ids, table) for ids, table in ((h, entities), (r, relations), (t, entities))
+        )
+        scores = self.model.decoder.score(h_vectors, r_vectors, t_vectors)
         truth = torch.zeros_like(scores)
         truth[: len(triples)] = 1
         return functional.binary_cross_entropy_with_logits(scores, truth) + self._l2(entities, relations)

@@ -63,7 +63,8 @@ class TrainingQueries:
         begin = self.ptr[chosen]
         sizes = self.ptr[chosen + 1] - begin
         place = ragged_range(begin, sizes)
-        row = torch.repeat_interleave(torch.arange(chosen.numel(), device=chosen.device), sizes)
+        row = torch.arange(chosen.numel(), device=chosen.device)
+        row = torch.repeat_interleave(row, sizes, output_size=place.numel())
         given = self.entity[chosen], self.relation[chosen]
         return QueryBatch(*given, row, self.answer[place], self.triple[place], self.share[place])
 

@@ -25,6 +25,7 @@ from brgcn.tasks.run_log import RunLog, seconds_of_runs
 
 _FACTS_OF_RESULT = ("task", "dataset", "encoder", "decoder", "changed_settings", "fingerprint")
 Listener = Callable[[int, dict[str, Any]], None]  # called with the run and a record: of an epoch, or of a step
+SHARE_OF_SAVING = 20  # training lasts at least so many times as long as saving it
 JUDGED = ("valid", "test")  # splits that are ranked
 
 
@@ -112,6 +113,7 @@ def _continue(folder: LinkFolder, device: torch.device, checkpoint_seconds: floa
         report |= judge(folder, EntityScores(model, trainer.graph))
         folder.write_run(run, model, report)
         progress = None
+        del trainer, model  # before the next is built
         folder.write_checkpoint(run + 1, None)
     folder.finish(summarise(folder))
 
@@ -126,7 +128,7 @@ def _steps_to(listener: Listener, run: int, trainer: LinkTrainer) -> Callable[[i
 def _train(
     folder: LinkFolder, trainer: LinkTrainer, run: int, checkpoint_seconds: float, listener: Listener | None
 ) -> None:
-    saved = time.monotonic()
+    saved, wait = time.monotonic(), checkpoint_seconds
     with RunLog(folder.path) as log:
         begun = time.perf_counter()
         for record in trainer.epochs():
@@ -134,10 +136,12 @@ def _train(
             log.write({"run": run, **record}, {"run": run, "epoch": record["epoch"], "seconds": seconds})
             if listener is not None:
                 listener(run, record)
-            if time.monotonic() - saved >= checkpoint_seconds:
+            if time.monotonic() - saved >= wait:
                 log.sync()
+                saving = time.monotonic()
                 folder.write_checkpoint(run, trainer.state())
                 saved = time.monotonic()
+                wait = max(checkpoint_seconds, SHARE_OF_SAVING * (saved - saving))
             begun = time.perf_counter()
 
 

@@ -44,6 +44,7 @@ class LinkProgress:
     best_mrr: float = -1.0
     looks_since: int = 0  # looks at the validation triples since the best one
     stopped: bool = False
+    cells: int = 0  # scores that a step holds at a time, where memory once ran out
 
 
 def build_link_model(num_entities: int, num_relations: int, settings: LinkSettings, seed: int) -> LinkModel:
@@ -119,7 +120,6 @@ class LinkTrainer:
         self.optimizer = _optimizer(self.model, settings, self.device)
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}
-        self.cells = CELLS[self.device.type]
         self.on_step = on_step
 
     # ------------------------------------------------------------------ epochs
@@ -152,17 +152,34 @@ class LinkTrainer:
                 self.on_step(number + 1, len(batches))
         return float(total) / len(batches)
 
+    @property
+    def cells(self) -> int:
+        return self.progress.cells or CELLS[self.device.type]
+
     def _step(self, chosen: Tensor, by_triples: bool) -> Tensor:
+        loss = self._gradients(chosen, by_triples)
+        if self.settings.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        with torch.sparse.check_sparse_tensor_invariants(False):  # torch asks to say so; the indices are its own
+            self.optimizer.step()
+        return loss
+
+    def _gradients(self, chosen: Tensor, by_triples: bool) -> Tensor:
+        """Of one step, and its loss; where memory runs out, once more in smaller parts with the same random numbers."""
+        on_host, on_device = torch.get_rng_state(), _cuda_random(self.device)
         while True:
             try:
                 return self._compute(chosen, by_triples)
             except Exception as error:
                 if by_triples or self.cells <= FEWEST_CELLS or not is_out_of_memory(error):
                     raise
-            self.cells //= 2  # the same step once more, in smaller parts
+            self.progress.cells = self.cells // 2
+            self.optimizer.zero_grad(set_to_none=True)
             gc.collect()
-            if self.device.type == "cuda":
+            torch.set_rng_state(on_host)
+            if on_device is not None:
                 torch.cuda.empty_cache()
+                torch.cuda.set_rng_state(on_device, self.device)
 
     def _compute(self, chosen: Tensor, by_triples: bool) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
@@ -174,10 +191,6 @@ class LinkTrainer:
             else:
                 loss = self._loss_of_queries(self.queries.batch(chosen))
             loss.backward()
-        if self.settings.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        with torch.sparse.check_sparse_tensor_invariants(False):  # torch asks to say so; the indices are its own
-            self.optimizer.step()
         return loss.detach().double()
 
     def _loss_of_queries(self, batch: QueryBatch) -> Tensor:
@@ -277,6 +290,10 @@ class LinkTrainer:
                 if (found := parts["optimizer"].get(f"{kept}.{name}")) is not None:
                     on_host = kept == "step" and self.settings.optimizer == "adagrad"  # where torch wants its count
                     self.optimizer.state[parameter][kept] = found.clone().to("cpu" if on_host else self.device)
+
+
+def _cuda_random(device: torch.device) -> Tensor | None:
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
 
 def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:

@@ -10,7 +10,7 @@ all others, so that equal scores are ties. Each distinct query is scored once.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -18,10 +18,11 @@ from torch import Tensor
 
 from brgcn.errors import DataError
 from brgcn.ops import count_scores
-from brgcn.tasks.known_triples import SIDES, KnownTriples, check_triples
+from brgcn.tasks.known_triples import KnownTriples, check_triples
 
 CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # scores that are held at a time
 Scorer = Callable[[Tensor, Tensor], Tensor]  # (entity [b], relation [b]) -> scores of all entities [b, N]
+Scorers = Callable[[Tensor, Tensor], Iterable[Tensor]]  # the same of several models
 
 
 @dataclass(frozen=True)
@@ -55,52 +56,70 @@ def rank(
         known: what is left out when filtered; it must hold the ranked triples. The counting is done on its device.
         cells: scores that may be held at a time; it changes speed and memory, never a rank.
     """
+    (ranks,) = rank_each(
+        triples,
+        lambda head, relation: (score_tails(head, relation),),
+        lambda tail, relation: (score_heads(tail, relation),),
+        known,
+        cells=cells,
+    )
+    return ranks
+
+
+def rank_each(
+    triples: Tensor, score_tails: Scorers, score_heads: Scorers, known: KnownTriples, *, cells: int | None = None
+) -> list[Ranks]:
+    """``rank`` for several models that share work: for a batch of queries each gives its scores in turn."""
     check_triples(triples, known.num_entities, known.num_relations)
     cells = CELLS[known.device.type] if cells is None else cells
     head, relation, tail = triples.long().to(known.device).unbind(1)
-    columns: dict[str, list[Tensor]] = {
-        name: [] for name in ("higher", "equal", "known_higher", "known_equal", "known")
-    }
-    for side in SIDES:
-        given, wanted = (head, tail) if side == "tail" else (tail, head)
-        score = score_tails if side == "tail" else score_heads
-        for name, counted in _one_side(given, relation, wanted, score, known, side, cells).items():
-            columns[name].append(counted)
-    count = {name: torch.cat(parts).cpu() for name, parts in columns.items()}
-    everything = torch.full_like(count["known"], known.num_entities)
-    return Ranks(
-        torch.cat([relation, relation]).cpu(),
-        torch.arange(2 * len(triples)) >= len(triples),
-        {"raw": count["higher"], "filtered": count["higher"] - count["known_higher"]},
-        {"raw": count["equal"], "filtered": count["equal"] - count["known_equal"]},
-        {"raw": everything, "filtered": everything - count["known"]},
-    )
+    of_tails = _one_side(head, relation, tail, score_tails, known, "tail", cells)
+    of_heads = _one_side(tail, relation, head, score_heads, known, "head", cells)
+    both = torch.cat([relation, relation]).cpu()
+    is_head = torch.arange(2 * len(triples)) >= len(triples)
+    found = []
+    for counts in zip(of_tails, of_heads, strict=True):
+        higher, equal, known_higher, known_equal, others = torch.cat(counts, dim=1).cpu()
+        everything = torch.full_like(others, known.num_entities)
+        found.append(
+            Ranks(
+                both,
+                is_head,
+                {"raw": higher, "filtered": higher - known_higher},
+                {"raw": equal, "filtered": equal - known_equal},
+                {"raw": everything, "filtered": everything - others},
+            )
+        )
+    return found
 
 
 def _one_side(
-    given: Tensor, relation: Tensor, wanted: Tensor, score: Scorer, known: KnownTriples, side: str, cells: int
-) -> dict[str, Tensor]:
-    """For each triple: higher and equal scores among all entities, the same among known other answers, and
-    how many of these there are."""
+    given: Tensor, relation: Tensor, wanted: Tensor, score: Scorers, known: KnownTriples, side: str, cells: int
+) -> list[Tensor]:
+    """[5, n] for each model: of each triple higher and equal scores among all entities, the same among known other
+    answers, and how many of these there are."""
     keys, query = torch.unique(given * known.num_relations + relation, return_inverse=True)
     order = torch.argsort(query, stable=True)  # triples of the same query beside each other
     first = torch.searchsorted(query[order], torch.arange(keys.numel() + 1, device=query.device))
     entity, of_relation = keys // known.num_relations, keys % known.num_relations
     answers = known.by_side[side]
     begin, end = answers.of(entity, of_relation)
-    found = torch.zeros(5, given.numel(), dtype=torch.long, device=known.device)
+    found: list[Tensor] = []
     ends = first.tolist()
     for some in _batches(ends, max(1, cells // max(1, known.num_entities))):
-        scores = score(entity[some], of_relation[some]).float()  # [b, N]
-        _check(scores, entity[some], known.num_entities)
         mine = order[ends[some.start] : ends[some.stop]]
         asked, answer = query[mine], wanted[mine]
-        row = (asked - some.start).to(scores.device)
-        truth = scores[row, answer.to(scores.device)]
-        higher, equal = count_scores(scores, row, truth, cells)
-        others = _known_others(scores, row, truth, answer, begin[asked], end[asked], answers.answer)
-        found[:, mine] = torch.stack([higher, equal, *others]).to(found.device)
-    return dict(zip(("higher", "equal", "known_higher", "known_equal", "known"), found, strict=True))
+        for model, any_kind in enumerate(score(entity[some], of_relation[some])):
+            scores = any_kind.float()  # [b, N]
+            _check(scores, entity[some], known.num_entities)
+            row = (asked - some.start).to(scores.device)
+            truth = scores[row, answer.to(scores.device)]
+            higher, equal = count_scores(scores, row, truth, cells)
+            others = _known_others(scores, row, truth, answer, begin[asked], end[asked], answers.answer)
+            if model == len(found):
+                found.append(torch.zeros(5, given.numel(), dtype=torch.long, device=known.device))
+            found[model][:, mine] = torch.stack([higher, equal, *others]).to(known.device)
+    return found or [torch.zeros(5, 0, dtype=torch.long)]
 
 
 def _batches(ends: list[int], most: int) -> Iterator[slice]:
