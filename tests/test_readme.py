@@ -21,7 +21,7 @@ def test_python_examples_run(shared_data: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("BRGCN_DATA", str(shared_data))
     assert len(PYTHON) == 3
     for example in PYTHON:
-        exec(example.replace("n3=0.05", "n3=0.05, epochs=1, width=16, candidates=50"), {})
+        exec(example.replace("candidates=500, epochs=30", "candidates=50, epochs=1, width=16"), {})
     accuracy = float(capsys.readouterr().out.split()[0])
     assert 0.5 < accuracy <= 1
 

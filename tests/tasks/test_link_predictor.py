@@ -28,7 +28,9 @@ def towns(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def test_fit_predict_score_and_neighbours(towns: Dataset) -> None:
-    predictor = LinkPredictor(seed=1, device="cpu", **SETTINGS).fit(towns)
+    told: list[dict[str, object]] = []
+    predictor = LinkPredictor(seed=1, device="cpu", **SETTINGS).fit(towns, on_epoch=told.append)
+    assert predictor.history_ == told
     assert predictor.history_[-1]["loss"] < predictor.history_[0]["loss"]
     rows = predictor.predict(head="p9", relation="lives_in", top=3)
     assert [row["rank"] for row in rows] == [1, 2, 3]

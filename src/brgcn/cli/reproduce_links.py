@@ -19,12 +19,16 @@ def links(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="rules; complex; brgcn:distmult, also @random or @empty; brgcn+complex. Else all of the paper's.",
+            help="rules; complex; brgcn:distmult, also @random or @empty; brgcn+complex, brgcn:complex+complex. Else "
+            "all of the paper's. rules are always there.",
             show_default=False,
         ),
     ] = None,
     regime: Annotated[
-        str, typer.Option(metavar="REGIME", help="modern, paper or rgcn-reference, for the auto-encoders.")
+        str,
+        typer.Option(
+            metavar="REGIME", help="modern, paper or rgcn-reference; the embedding of an ensemble is always modern."
+        ),
     ] = "modern",
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each row.")] = 1,
     device: Device = "auto",
@@ -47,11 +51,12 @@ def links(
     """
     from brgcn.data import load_dataset
     from brgcn.experiments.link_report import report
-    from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
+    from brgcn.experiments.link_table import DEFAULT_ROWS, RULES, LinkRow, measure_row
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.link_runs import check_judged
 
-    chosen = [LinkRow.parse(name) for name in (split_names(rows) if rows is not None else DEFAULT_ROWS)]
+    names = DEFAULT_ROWS if rows is None else dict.fromkeys([RULES, *split_names(rows)])
+    chosen = [LinkRow.parse(name) for name in names]
     place = pick_device(device)
     cells: list[dict[str, Any]] = []
     with stderr().status("") as status:
@@ -87,9 +92,11 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
     from brgcn.cli.views import percent
+    from brgcn.experiments.link_table import EVERY
     from brgcn.experiments.paper_links import MEASURES
 
-    title = f"{rows[0]['dataset']} · {rows[0]['regime']} · test, filtered unless raw, % (the paper's in brackets)"
+    regimes = ", ".join(dict.fromkeys(row["regime"] for row in rows if row["regime"] != EVERY)) or "rules"
+    title = f"{rows[0]['dataset']} · {regimes} · test, filtered unless raw, % (the paper's in brackets)"
     table = Table(title=title, title_justify="left")
     for column in ("row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10"):
         table.add_column(column, justify="left" if column == "row" else "right", no_wrap=column == "row")

@@ -8,8 +8,6 @@ from typing import Any
 
 from brgcn.figures import BLUE, GREY, ORANGE, heading, new_figure, save, with_grid
 
-FAMILIES = ("rules", "embedding alone", "auto-encoder", "ensemble")
-
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     """``rows`` of ``link_report.report`` for one data set and regime."""
@@ -24,7 +22,9 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
         if row["n"] > 1:
             error = 100 * (row["mrr_spread"]["sem"] or 0)
             axes.errorbar(value, place, xerr=error, color=color, capsize=3, lw=1.4)
-        axes.annotate(f"{value:.1f}", (value, place), xytext=(8, -3), textcoords="offset points", fontsize=8)
+        axes.annotate(
+            f"{value:.1f}", (value, place), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8
+        )
         if row["paper"] is not None:
             paper = 100 * row["paper"]["mrr"]
             axes.scatter([paper], [place], marker="D", s=28, facecolors="none", edgecolors=ORANGE, zorder=3)
@@ -42,11 +42,12 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 
 
 def _family(name: str) -> str:
-    if name == "rules":
-        return FAMILIES[0]
+    """Between two of which a line is drawn."""
     if "+" in name:
-        return FAMILIES[3]
-    return FAMILIES[2] if ":" in name else FAMILIES[1]
+        return "ensemble"
+    if ":" in name:
+        return "auto-encoder"
+    return "rules" if name == "rules" else "embedding"
 
 
 def _short(name: str) -> str:

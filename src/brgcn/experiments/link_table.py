@@ -34,10 +34,12 @@ from brgcn.tasks.ranking import rank
 from brgcn.tasks.rules import RuleTable
 from brgcn.tasks.run_files import write_json
 
+RULES = "rules"  # in every table: on two of the paper's data sets they are better than all of its rows
+EVERY = "every"  # the regime of what is not trained
 PLAIN = "distmult"  # decoder of the auto-encoders that stand without a letter
 EMBEDDINGS = ("distmult", "transe", "hole", "complex")
 DEFAULT_ROWS = (
-    "rules",
+    RULES,
     *EMBEDDINGS,
     *(f"{encoder}:{decoder}" for encoder in ("rgcn", "brgcn") for decoder in EMBEDDINGS),
     *(f"brgcn:{decoder}@{graph}" for decoder in (PLAIN, "complex") for graph in ("random", "empty")),
@@ -66,7 +68,7 @@ class LinkRow:
         model, _, beside = rest.partition("+")
         encoder, _, decoder = model.partition(":")
         decoder = decoder or PLAIN
-        if name == "rules":
+        if name == RULES:
             return cls(name)
         if encoder in MODELS and decoder in DECODERS:
             if beside in DECODERS and not graph:
@@ -98,9 +100,9 @@ def measure_row(
     """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
     again."""
     device = torch.device(device)
-    kept_as = regime if row.name == "rules" else _kept_as(row, data.name, regime, device)
+    kept_as = EVERY if row.name == RULES else _kept_as(row, data.name, regime, device)
     path = folder / f"{data.name}-{row.file_name}-{kept_as}.json"
-    settings = None if row.name == "rules" else _settings(row, data.name, regime, device)
+    settings = None if row.name == RULES else _settings(row, data.name, regime, device)
     facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
     if row.beside:
         facts["settings_beside"] = vars(_settings(LinkRow.parse(row.beside), data.name, "modern", device))
@@ -109,7 +111,7 @@ def measure_row(
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
     begun = time.perf_counter()
-    if row.name == "rules":
+    if row.name == RULES:
         found = _rules(data)
     elif row.beside:
         found = _ensemble(data, row, regime, models, runs, device, tell)

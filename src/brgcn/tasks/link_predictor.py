@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,9 @@ class LinkPredictor:
         self.scores_: list[EntityScores] = []
         self.history_: list[dict[str, Any]] = []
 
-    def fit(self, data: Dataset) -> LinkPredictor:
-        """Train on the triples of its split ``train``; those of ``valid``, if any, choose the epoch."""
+    def fit(self, data: Dataset, on_epoch: Callable[[dict[str, Any]], None] | None = None) -> LinkPredictor:
+        """Train on the triples of its split ``train``; those of ``valid``, if any, choose the epoch. ``on_epoch``, such
+        as ``print``, is called with a record of each."""
         check_links(data)
         self._speak_of(data.named_graph, data.triples, display_names(data.named_graph, data.folder))
         trainer = LinkTrainer(
@@ -58,7 +59,11 @@ class LinkPredictor:
             valid=data.triples.get("valid"),
             device=pick_device(self.device),
         )
-        self.history_ = list(trainer.epochs())
+        self.history_ = []
+        for record in trainer.epochs():
+            self.history_.append(record)
+            if on_epoch is not None:
+                on_epoch(record)
         self.scores_ = [EntityScores(trainer.trained(), trainer.graph)]
         return self
 

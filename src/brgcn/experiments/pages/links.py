@@ -8,7 +8,7 @@ from typing import Any
 from brgcn.experiments import link_figure
 from brgcn.experiments.kept import all_results
 from brgcn.experiments.link_report import report
-from brgcn.experiments.link_table import DEFAULT_ROWS
+from brgcn.experiments.link_table import DEFAULT_ROWS, EVERY
 from brgcn.experiments.pages.markdown import percent, table
 from brgcn.experiments.paper_links import MEASURES
 
@@ -38,7 +38,7 @@ def section(results: Path) -> str:
     if not cells:
         return ""
     for (data, regime), mine in _grouped(cells).items():
-        text += f"\n## {data}, regime {regime}\n\n"
+        text += f"\n## {data}\n\n" if regime == EVERY else f"\n## {data}, regime {regime}\n\n"
         if len(mine) >= FEWEST:
             text += f"![{data}, {regime}](../results/links/{_figure(data, regime)})\n\n"
         head = ["row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "remark"]
@@ -48,7 +48,7 @@ def section(results: Path) -> str:
             shown = [percent(row[name]) + (f" ({100 * paper[name]:.1f})" if paper else "") for name in MEASURES]
             lines.append([row["row"], str(row["n"]), percent(row["valid_mrr"]), *shown, row["remark"]])
         text += table(head, lines)
-        made = {_made(cell) for cell in cells if (cell["dataset"], cell["regime"]) == (data, regime)}
+        made = {_made(cell) for cell in cells if cell["dataset"] == data and cell["regime"] in (regime, EVERY)}
         text += "".join(f"\nMade on {one}.\n" for one in sorted(made))
     return text + _ranking(results)
 
@@ -60,11 +60,16 @@ def _cells(results: Path) -> list[dict[str, Any]]:
 
 
 def _grouped(cells: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """(data set, regime) -> its rows."""
+    """(data set, regime) -> its rows, those of every regime in each."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in report(cells):
+    rows = report(cells)
+    for row in rows:
         groups.setdefault((row["dataset"], row["regime"]), []).append(row)
-    return groups
+    for data, regime in list(groups):
+        if regime != EVERY and (data, EVERY) in groups:
+            groups[data, regime] = groups[data, EVERY] + groups[data, regime]
+    trained = {data for data, regime in groups if regime != EVERY}
+    return {key: mine for key, mine in groups.items() if key[1] != EVERY or key[0] not in trained}
 
 
 def _figure(data: str, regime: str) -> str:
