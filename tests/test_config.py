@@ -51,6 +51,10 @@ def test_yaml_round_trip_with_explanations() -> None:
     assert build(Example, yaml.safe_load(text), "here") == made
 
 
+def test_a_text_may_look_like_a_truth_value() -> None:
+    assert build(Example, parse_assignments(["name=true"]), "x").name == "true"
+
+
 def test_assignments() -> None:
     assert parse_assignments(["a=1", "b=x=y", "c=true", "d="]) == {"a": 1, "b": "x=y", "c": True, "d": ""}
     with pytest.raises(SettingsError, match="key=value"):

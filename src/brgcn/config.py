@@ -106,7 +106,8 @@ def to_yaml(settings: Any, *, explain: bool = False) -> str:
 
 
 def _coerce(key: str, value: Any, kind: Any, where: str) -> Any:
-    """Numbers written as text (YAML reads 1e-3 as text) become numbers; everything else must fit as it is."""
+    """Numbers written as text (YAML reads 1e-3 as text) become numbers, and where a text is wanted ``true`` is one
+    (YAML reads it as a truth value); everything else must fit as it is."""
     if get_origin(kind) in (Union, types.UnionType):
         if value is None:
             return None
@@ -121,6 +122,6 @@ def _coerce(key: str, value: Any, kind: Any, where: str) -> Any:
     if kind is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
             return float(value)
-    if kind is str and isinstance(value, str):
-        return value
+    if kind is str and isinstance(value, str | bool):
+        return value if isinstance(value, str) else str(value).lower()
     raise SettingsError(f"{key} must be {_KINDS.get(kind, kind)}, not {value!r}", where=where)

@@ -147,6 +147,10 @@ def test_regimes() -> None:
         0,
     )
     assert link_settings("none", "complex", "any", device="cpu").candidates > 0
+    with_encoder, alone = link_settings("brgcn", "complex", "any"), link_settings("none", "complex", "any")
+    assert with_encoder.batch > alone.batch  # a pass of the encoder is shared
+    assert with_encoder.mask_target_edges
+    assert link_settings("brgcn", "complex", "fb15k-237", device="cpu").width < with_encoder.width
     assert link_settings("none", "complex", "any", device="cuda").candidates == 0
     with pytest.raises(SettingsError, match="unknown regime"):
         link_settings("none", "complex", "any", "best")

@@ -191,6 +191,9 @@ def test_blocks_stand_on_the_diagonal(model: str) -> None:
             weights[name] = torch.stack([torch.block_diag(*of_relation) for of_relation in weights[name]])
         outs.append(layer_twin(x, edges, weights, **options)[0])
     torch.testing.assert_close(conv(x, graph), torch.stack(outs).mean(0))
+    empty = RelationalGraph.from_edges(torch.zeros(2, 0).long(), torch.zeros(0).long(), NODES, RELATIONS)
+    own = torch.einsum("ni,hio->nho", x, conv.root).relu().mean(1)
+    torch.testing.assert_close(conv(x, empty), own)
 
 
 def test_blocks_equal_pyg() -> None:

@@ -1,7 +1,7 @@
 """Named settings of link prediction.
 
-A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for data
-sets and models, found on validation triples, and a few of its own where there is no GPU.
+A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for models
+and data sets, and a few of its own where there is no GPU; the later of the files that are looked for wins.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def link_settings(
         raise SettingsError(f"unknown regime {regime!r}", remedy=f"Known: {', '.join(REGIMES)}.")
     chosen = update(LinkSettings(), {"encoder": encoder, "decoder": decoder}, "the model")
     folder = resources.files("brgcn.experiments") / "settings" / "links"
-    places = [f"{regime}.yaml", f"{regime}/{encoder}-{decoder}.yaml", f"{regime}/{dataset}.yaml"]
-    places += [f"{regime}/{encoder}-{decoder}.{dataset}.yaml"]
+    model, kinds = f"{encoder}-{decoder}", [] if encoder == "none" else ["encoder"]
+    names = [*kinds, model, dataset, f"{model}.{dataset}"]
     if device == "cpu":
-        places += [f"{regime}/cpu.yaml", f"{regime}/{dataset}.cpu.yaml"]
-    for place in places:
+        names += ["cpu", *(f"{kind}.cpu" for kind in kinds), f"{dataset}.cpu"]
+    for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
         file = folder.joinpath(*place.split("/"))
         if file.is_file():
             chosen = update(chosen, yaml.safe_load(file.read_text(encoding="utf-8")) or {}, str(file))

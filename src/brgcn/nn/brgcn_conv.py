@@ -151,7 +151,9 @@ class BRGCNConv(BiLevelFrame):
             return typed_linear(z, self._weights(), graph)
         lanes, blocks = z.size(1), self.num_blocks
         # the blocks of a matrix do not meet, so that they are to the product what lanes are
-        parts = typed_linear(z.reshape(z.size(0), lanes * blocks, -1), self._weights().flatten(1, 2), graph)
+        parts = typed_linear(
+            z.reshape(z.size(0), lanes * blocks, z.size(2) // blocks), self._weights().flatten(1, 2), graph
+        )
         shape = (z.size(0), lanes, blocks, len(self.relation_slot.projections), self.out_channels // blocks)
         return parts.view(shape).transpose(2, 3).flatten(2)
 
