@@ -46,17 +46,21 @@ def train_in_groups(
         group = range(first, min(first + size, runs))
         try:
             done += train(group)
+            first = group.stop
         except Exception as error:
             if len(group) == 1 or not is_out_of_memory(error):
                 raise
             size = (len(group) + 1) // 2
-        else:
-            first = group.stop
-            continue
-        gc.collect()  # the error held what was in memory
-        if torch.device(device).type == "cuda":
-            torch.cuda.empty_cache()
+        _free_what_is_left(torch.device(device))
     return done
+
+
+def _free_what_is_left(device: torch.device) -> None:
+    """A trainer and its recorded step know each other, so that they and their memory stay until somebody looks; what
+    an error held, likewise."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 def bytes_of_run(graph: RelationalGraph, settings: NodeSettings) -> int:
