@@ -87,7 +87,7 @@ def layer_twin(
             else:
                 gamma = [torch.tensor(1.0 / len(sources), dtype=x.dtype)] * len(sources)
             n = len(sources)
-            factor = {"none": 1.0, "log": 1 + math.log(n), "sqrt": math.sqrt(n), "sum": float(n)}[counts]
+            factor = {"none": 1.0, "log": 1 + math.log(n), "sqrt": math.sqrt(n)}[counts]
             mean = sum((g * x[j] for g, j in zip(gamma, sources, strict=True)), torch.zeros_like(x[i]))
             z[relation] = factor * mean
             gammas.update(dict(zip(positions, gamma, strict=True)))

@@ -68,7 +68,7 @@ def test_a_relation_and_its_inverse_go_together(data: Dataset) -> None:
 
 def test_importance_is_pooled_over_layers_directions_and_runs(data: Dataset) -> None:
     """Against plain loops over the attention of each model."""
-    settings = NodeSettings(epochs=2, hidden=4, self_connection="inside")
+    settings = NodeSettings(epochs=2, hidden=4, self_connection="inside", literals="nodes")
     inputs = node_inputs(data.named_graph, settings)
     rows = relation_ranking(data, inputs, settings, 2, torch.device("cpu"))
     train = data.splits["train"]

@@ -110,7 +110,7 @@ def test_a_valid_split_is_what_trials_are_judged_on(toy: Path) -> None:
     data = dataclasses.replace(
         data, splits={**data.splits, "train": NodeSplit(train.nodes[:30], train.labels[:30]), "valid": valid}
     )
-    settings = NodeSettings(epochs=4, hidden=4)
+    settings = NodeSettings(epochs=4, hidden=4, literals="nodes")
     result = trials_module.Trials([data], trials_module.Folds(seed=3), torch.device("cpu")).run(settings)
     graph = prepare_graph(data.graph, settings)
     trainer = NodeTrainer(graph, train.nodes[:30], train.labels[:30], data.num_classes, settings, 3)

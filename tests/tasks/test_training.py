@@ -60,7 +60,7 @@ def test_continuing_equals_never_stopping(patience, refit, model) -> None:
         {"model": "rgcn"},
         {"hidden_dropout": 0.5, "heads": 2, "counts": "log", "rare": 3},
         {"normalise": True, "hidden_dropout": 0.3, "heads": 2},
-        {"model": "gat"},
+        {"model": "gat", "dropout": 0.0, "hidden_dropout": 0.0},
     ],
 )
 def test_runs_together_are_the_runs_alone(settings) -> None:
@@ -174,7 +174,7 @@ def test_decay_of_attention_has_its_own_strength() -> None:
 
 def test_one_step_of_adam_on_the_loss_of_the_twin() -> None:
     """The loss is the mean cross-entropy over the training labels of softmax(logits)."""
-    one = trainer(epochs=1, l2=0.0)
+    one = trainer(epochs=1, l2=0.0, dropout=0.0, hidden_dropout=0.0)
     graph, nodes, labels = problem()
     fresh = build_model(graph, 3, one.settings, 0)
     probability = logits(fresh, graph, nodes, one.settings).softmax(-1)

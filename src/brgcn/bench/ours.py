@@ -11,7 +11,7 @@ from torch import Tensor
 
 from brgcn.bench import limit
 from brgcn.bench.contender import OURS, Contender, layer_step
-from brgcn.bench.task import HIDDEN, LAYERS, Built, EpochTask, LayerTask, own_copy, tensor_bytes
+from brgcn.bench.task import BASES, HIDDEN, LAYERS, Built, EpochTask, LayerTask, own_copy, tensor_bytes
 from brgcn.nn import MODELS, BRGCNConv
 from brgcn.ops import use_backend
 from brgcn.tasks.device import threads
@@ -43,7 +43,17 @@ def _surroundings(backend: str | None, device: torch.device) -> Iterator[None]:
 
 def _epoch(task: EpochTask, model: str, runs: int) -> Built:
     settings = NodeSettings(
-        model=model, hidden=HIDDEN, layers=LAYERS, epochs=EPOCHS, receptive_field=task.scope == "field"
+        model=model,
+        layers=LAYERS,
+        hidden=HIDDEN,
+        bases=BASES,
+        self_connection="outside",
+        rare=0,
+        counts="none",
+        dropout=0.0,
+        hidden_dropout=0.0,  # what PyG's layers are measured without
+        epochs=EPOCHS,
+        receptive_field=task.scope == "field",
     )
     subject = task.subject
     trainer = NodeTrainer(

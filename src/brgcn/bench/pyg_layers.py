@@ -15,13 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from brgcn.bench.contender import PLAIN_LOOP, PYG, RELATIONAL, Contender, epoch_step, layer_step
-from brgcn.bench.task import HIDDEN, Built, EpochTask, LayerTask, tensor_bytes
+from brgcn.bench.task import BASES, HIDDEN, Built, EpochTask, LayerTask, tensor_bytes
 from brgcn.errors import BrgcnError
 from brgcn.graph import RelationalGraph
 from brgcn.nn.baselines import NODE, edges_by_relation, relation_names
 
 UNTYPED = ("GATConv",)  # sees edges without their relation
-BASES = 10  # of the variants with bases; as many as our default has
 # Takes the node features (None: one-hot nodes) to those of all nodes of the graph.
 Forward = Callable[[Tensor | None], Tensor]
 # Tried: the others look at numbers on the host (which relations have edges), and a recording that fails leaves CUDA's

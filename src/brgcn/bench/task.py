@@ -14,6 +14,7 @@ from brgcn.graph import RelationalGraph
 from brgcn.receptive_field import ReceptiveField, receptive_field
 
 HIDDEN, LAYERS = 16, 2
+BASES = 10  # of our models, and of those variants of PyG's that have any
 SCOPES = ("full", "field")
 
 

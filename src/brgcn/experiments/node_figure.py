@@ -20,18 +20,34 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     for part, axes in zip(parts, panels, strict=True):
         for place, row in enumerate(rows):
             _line(axes, place, row, part)
+        _without_the_majority(axes, rows, part)
         axes.set_yticks(range(len(rows)), [row["model"] for row in rows])
         axes.set_xlabel("test accuracy, %")
         axes.set_title(PARTS[part], fontsize=10, loc="left")
         with_grid(axes)
     panels[0].invert_yaxis()
     first = rows[0]
-    heading(
-        figure,
-        f"{first['dataset']}, preset {first['preset']}: mean with its standard error, "
-        f"bold where p < 0.05 against {REFERENCE}; diamond: the paper's figure",
-    )
+    says = [
+        f"{first['dataset']}, preset {first['preset']}: mean with its standard error,",
+        f"bold where p < 0.05 against {REFERENCE}"
+        + "; diamond: the paper's figure" * any(row["paper"] for row in rows),
+    ]
+    heading(figure, (" " if len(parts) > 1 else "\n").join(says))
     return save(figure, path)
+
+
+def _without_the_majority(axes: Any, rows: Sequence[dict[str, Any]], part: str) -> None:
+    """The axis is for the models; where the majority class lies far below them, only its number is shown."""
+    shown = [100 * value for row in rows if row["model"] != "majority" and row[part] for value in row[part]["raw"]]
+    low = min(shown, default=0.0)
+    for place, row in enumerate(rows):
+        if row["model"] == "majority" and row[part] and 100 * row[part]["mean"] < low:
+            if part == "benchmark":
+                shown += [100 * row["paper"] for row in rows if row["paper"] is not None]
+            margin = 0.06 * max(1.0, max(shown) - min(shown))
+            axes.set_xlim(min(shown) - 2 * margin, max(shown) + margin)
+            text = f"\u25c2 {100 * row[part]['mean']:.1f}"
+            axes.text(0.01, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
 
 
 def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:
@@ -55,6 +71,7 @@ def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:
             ha="center",
             fontsize=8,
             weight="bold" if differs else "normal",
+            annotation_clip=True,
         )
     if row["paper"] is not None and part == "benchmark":
         axes.scatter([100 * row["paper"]], [place], marker="D", s=28, facecolors="none", edgecolors=ORANGE)

@@ -27,7 +27,6 @@ COUNTS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": torch.ones_like,
     "log": lambda n: 1 + n.double().log(),
     "sqrt": lambda n: n.double().sqrt(),
-    "sum": lambda n: n,
 }
 
 

@@ -72,7 +72,12 @@ def _facts(cells: list[dict[str, Any]]) -> str:
         if part is not None
     }
     with_what = "; ".join(f"`{command}` ({device}, torch {torch})" for device, torch, command in sorted(made))
-    return f"Labels: {items}. Made with {with_what}.\n\n"
+    took = ", ".join(
+        f"{what} {sum(cell[part]['seconds'] for cell in cells if cell[part]):,.0f} s"
+        for part, what in (("benchmark", "the benchmark's split"), ("resplits", "re-splits"))
+        if any(cell[part] for cell in cells)
+    )
+    return f"Labels: {items}. Made with {with_what}. Time for all rows: {took}.\n\n"
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
