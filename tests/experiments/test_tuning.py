@@ -79,6 +79,16 @@ def test_what_is_fixed_is_not_searched(toy: Path, tmp_path: Path) -> None:
         Search.open(tmp_path / "b", model="gat", datasets=[str(toy)], folds=FOLDS, epochs=2, fixed={"head": 3})
 
 
+def test_a_search_goes_on_after_one_of_its_values_was_removed(toy: Path, tmp_path: Path) -> None:
+    search = begin(tmp_path, toy)
+    done = [{**trial, "value": 0.5, "epochs": 1} for trial in search.ask(STARTUP)["trials"]]
+    done[3]["settings"]["counts"] = "gone"
+    search.tell(done)
+    (trial,) = begin(tmp_path, toy).ask(1)["trials"]
+    assert trial["number"] == STARTUP
+    assert trial["settings"]["counts"] != "gone"
+
+
 def test_trials_that_fail(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     search = begin(tmp_path, toy)
     run = trials_module.Trials.run

@@ -75,6 +75,20 @@ def test_the_folder_alone_is_enough(data: Dataset, tmp_path: Path) -> None:
     assert loaded.score(test.nodes, names) == pytest.approx(folder.result["test_accuracy"]["mean"])
 
 
+def test_in_python_a_named_graph_brings_the_values(data: Dataset, tmp_path: Path) -> None:
+    train, test = data.splits["train"], data.splits["test"]
+    chosen = {"epochs": 60, "literals": "features", "rare": 3, "l2": 0.0}
+    classifier = NodeClassifier(**chosen, device="cpu", seed=0)
+    expected = train_runs(data, settings(), tmp_path / "run").result["test_accuracy"]["mean"]
+    assert classifier.fit(data.named_graph, train.nodes, train.labels).score(test.nodes, test.labels) == expected > 0.9
+    assert classifier.fit(data.graph, train.nodes, train.labels).score(test.nodes, test.labels) < 0.9
+    own = torch.zeros(data.graph.num_nodes, 2)
+    own[test.nodes, test.labels] = own[train.nodes, train.labels] = 1.0
+    classifier.fit(data.named_graph, train.nodes, train.labels, features=own)
+    assert classifier.features_.size(1) == 2 + node_inputs(data.named_graph, settings()).features.size(1)
+    assert classifier.score(test.nodes, test.labels) == 1.0
+
+
 def test_a_graph_without_literals_is_as_it_was(toy: Path) -> None:
     lines = (toy / "graph.nt").read_text().splitlines()
     (toy / "graph.nt").write_text("\n".join(line for line in lines if '"' not in line) + "\n")

@@ -109,7 +109,7 @@ def distribution(values: Tensor) -> dict[str, Any]:
 
 
 def training_memory(
-    num_nodes: int, num_edges: int, num_pairs: int, hidden: int = 16, bases: int = 10
+    num_nodes: int, num_edges: int, num_pairs: int, hidden: int = 16, bases: int = 30
 ) -> dict[str, Any]:
     """An estimate of the bytes that full-graph training takes; the defaults are those of the preset ``default``.
 

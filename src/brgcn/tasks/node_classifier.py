@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 
 from brgcn.config import build
+from brgcn.data import NamedGraph
 from brgcn.errors import BrgcnError, DataError
 from brgcn.graph import RelationalGraph
 from brgcn.nn import NodeScorer
 from brgcn.tasks.device import pick_device
+from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
 from brgcn.tasks.training import logits, prepare_graph
@@ -26,7 +28,7 @@ class NodeClassifier:
     """Classifies the nodes of a multi-relational graph.
 
     >>> classifier = NodeClassifier(model="brgcn", epochs=30, seed=0)
-    >>> classifier.fit(graph, train_nodes, train_labels)           # labels: numbers or texts
+    >>> classifier.fit(data.named_graph, train_nodes, train_labels)  # labels: numbers or texts
     >>> classifier.predict(test_nodes), classifier.score(test_nodes, test_labels)
 
     All settings of ``NodeSettings`` are keyword arguments. After ``fit``: ``classes_`` (sorted labels), ``model_``,
@@ -42,18 +44,33 @@ class NodeClassifier:
         self.history_: list[dict[str, Any]] = []
 
     def fit(
-        self, graph: RelationalGraph, nodes: Nodes, labels: Any, features: Tensor | np.ndarray | None = None
+        self,
+        graph: RelationalGraph | NamedGraph,
+        nodes: Nodes,
+        labels: Any,
+        features: Tensor | np.ndarray | None = None,
     ) -> NodeClassifier:
-        """Train on ``nodes`` [n] with ``labels`` [n]; ``features`` [num_nodes, F] where nodes have them."""
+        """Train on ``nodes`` [n] with ``labels`` [n].
+
+        ``features`` [num_nodes, F] where nodes have them. A ``NamedGraph`` (``data.named_graph``) also brings the
+        values of literals, for the setting ``literals``; in a ``RelationalGraph`` they are nodes like others.
+        """
         device = pick_device(self.device)
-        node_ids = _node_ids(nodes, graph.num_nodes)
+        named = graph if isinstance(graph, NamedGraph) else None
+        edges = graph.graph if isinstance(graph, NamedGraph) else graph
+        node_ids = _node_ids(nodes, edges.num_nodes)
         self.classes_, label_ids = np.unique(np.asarray(labels), return_inverse=True)
         if len(label_ids) != node_ids.numel():
             raise DataError(f"{node_ids.numel()} nodes but {len(label_ids)} labels were given")
         if len(self.classes_) < 2:
             raise DataError("the training labels hold fewer than two classes", remedy="Give labels of each class.")
-        self.features_ = _checked_features(features, graph.num_nodes, device)
-        self.graph_ = prepare_graph(graph, self.settings).to(device)
+        parts = [_checked_features(features, edges.num_nodes)] if features is not None else []
+        seen = NodeInputs(prepare_graph(edges, self.settings), None)
+        if named is not None:
+            seen = node_inputs(named, self.settings)
+            parts += [seen.features] if seen.features is not None else []
+        self.graph_ = seen.graph.to(device)
+        self.features_ = torch.cat(parts, dim=1).to(device) if parts else None
         trainer = NodeTrainer(
             self.graph_,
             node_ids,
@@ -120,9 +137,7 @@ def _node_ids(nodes: Nodes, num_nodes: int) -> Tensor:
     return ids
 
 
-def _checked_features(features: Any, num_nodes: int, device: torch.device) -> Tensor | None:
-    if features is None:
-        return None
+def _checked_features(features: Any, num_nodes: int) -> Tensor:
     matrix = torch.as_tensor(features, dtype=torch.float32)
     if matrix.dim() != 2 or matrix.size(0) != num_nodes:
         raise DataError(f"features must have shape [{num_nodes}, F], not {list(matrix.shape)}")
@@ -133,4 +148,4 @@ def _checked_features(features: Any, num_nodes: int, device: torch.device) -> Te
             f"features hold NaN or infinity in {int(bad.sum())} rows, the first for node {first}",
             remedy="Fill or drop them first.",
         )
-    return matrix.to(device)
+    return matrix.cpu()

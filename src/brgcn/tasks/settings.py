@@ -35,7 +35,10 @@ class NodeSettings:
         "both", "what numbers, dates and texts are: nodes; features of the nodes that have them; or both"
     )
     rare: int = setting(2, "one-hot nodes that bring fewer edges than this to a relation share one row there")
-    one_hot: bool = setting(False, "beside features, nodes are one-hot vectors; without features they always are")
+    one_hot: bool = setting(
+        False,
+        "beside given features, nodes are one-hot vectors; they always are without them or with literals as features",
+    )
     self_connection: str = setting("inside", f"one of {', '.join(SELF_CONNECTIONS)}")
     input_self_connection: str = setting("none", "the same for the first layer when nodes have no features")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
