@@ -119,16 +119,8 @@ def test_the_whole_way(folder: Path, data: Dataset, tmp_path: Path, model: str) 
 
 def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", str(folder / "graph.nt"), "--labels", str(folder / "train.tsv"), "--no-figure"]
-    words += [
-        "--features",
-        str(folder / "boxes.tsv"),
-        "--set",
-        "epochs=2",
-        "--set",
-        "literals=nodes",
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    words += ["--features", str(folder / "boxes.tsv"), "--out", str(tmp_path / "run")]
+    words += ["--set", "epochs=2", "--set", "literals=nodes"]
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--device", "cpu"])
     assert not stopped.value.code

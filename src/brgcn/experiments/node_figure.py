@@ -38,16 +38,17 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 
 def _without_the_majority(axes: Any, rows: Sequence[dict[str, Any]], part: str) -> None:
     """The axis is for the models; where the majority class lies far below them, only its number is shown."""
-    shown = [100 * value for row in rows if row["model"] != "majority" and row[part] for value in row[part]["raw"]]
-    low = min(shown, default=0.0)
-    for place, row in enumerate(rows):
-        if row["model"] == "majority" and row[part] and 100 * row[part]["mean"] < low:
-            if part == "benchmark":
-                shown += [100 * row["paper"] for row in rows if row["paper"] is not None]
-            margin = 0.06 * max(1.0, max(shown) - min(shown))
-            axes.set_xlim(min(shown) - 2 * margin, max(shown) + margin)
-            text = f"\u25c2 {100 * row[part]['mean']:.1f}"
-            axes.text(0.01, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+    measured = {row["model"]: row[part] for row in rows if row[part]}
+    majority = measured.pop("majority", None)
+    shown = [100 * value for of_model in measured.values() for value in of_model["raw"]]
+    if majority is None or not shown or 100 * majority["mean"] >= min(shown):
+        return
+    if part == "benchmark":
+        shown += [100 * row["paper"] for row in rows if row["paper"] is not None]
+    margin = 0.06 * max(1.0, max(shown) - min(shown))
+    axes.set_xlim(min(shown) - 2 * margin, max(shown) + margin)
+    place, text = [row["model"] for row in rows].index("majority"), f"\u25c2 {100 * majority['mean']:.1f}"
+    axes.text(0.01, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
 
 
 def _line(axes: Any, place: int, row: dict[str, Any], part: str) -> None:

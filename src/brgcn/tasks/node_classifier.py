@@ -56,19 +56,18 @@ class NodeClassifier:
         values of literals, for the setting ``literals``; in a ``RelationalGraph`` they are nodes like others.
         """
         device = pick_device(self.device)
-        named = graph if isinstance(graph, NamedGraph) else None
-        edges = graph.graph if isinstance(graph, NamedGraph) else graph
-        node_ids = _node_ids(nodes, edges.num_nodes)
+        if isinstance(graph, NamedGraph):
+            seen = node_inputs(graph, self.settings)
+        else:
+            seen = NodeInputs(prepare_graph(graph, self.settings), None)
+        node_ids = _node_ids(nodes, seen.graph.num_nodes)
         self.classes_, label_ids = np.unique(np.asarray(labels), return_inverse=True)
         if len(label_ids) != node_ids.numel():
             raise DataError(f"{node_ids.numel()} nodes but {len(label_ids)} labels were given")
         if len(self.classes_) < 2:
             raise DataError("the training labels hold fewer than two classes", remedy="Give labels of each class.")
-        parts = [_checked_features(features, edges.num_nodes)] if features is not None else []
-        seen = NodeInputs(prepare_graph(edges, self.settings), None)
-        if named is not None:
-            seen = node_inputs(named, self.settings)
-            parts += [seen.features] if seen.features is not None else []
+        given = None if features is None else _checked_features(features, seen.graph.num_nodes)
+        parts = [part for part in (given, seen.features) if part is not None]
         self.graph_ = seen.graph.to(device)
         self.features_ = torch.cat(parts, dim=1).to(device) if parts else None
         trainer = NodeTrainer(
