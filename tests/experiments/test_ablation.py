@@ -112,7 +112,10 @@ def test_measured_kept_and_continued(data: Dataset, tmp_path: Path, monkeypatch:
     assert len(first["accuracy"]) == 1 + 3 * (STEPS - 1)
     assert all(len(values) == 2 for values in first["accuracy"].values())
     told: list[str] = []
-    more = measure_ablation(data, "rgcn", importance, tmp_path, runs=2, draws=2, tell=told.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "environment", lambda device: {"device": "another"})
+        more = measure_ablation(data, "rgcn", importance, tmp_path, runs=2, draws=2, tell=told.append)
+    assert [made["device"] for made in more["environments"]] == ["cpu", "another"]
     assert len(told) == STEPS - 1  # the second draw alone is new
     assert first["accuracy"].items() <= more["accuracy"].items()
     steps = curves(more)

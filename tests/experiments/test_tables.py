@@ -24,7 +24,7 @@ def test_ablation_and_cost(tmp_path: Path) -> None:
         "model": "gat",
         "by": "lift",
         "runs": 2,
-        "environment": MADE,
+        "environments": [MADE, {**MADE, "device": "gpu", "command": None, "script": "a script of ours"}],
         "accuracy": accuracy,
         "errors": {},
     }
@@ -37,6 +37,7 @@ def test_ablation_and_cost(tmp_path: Path) -> None:
     (tmp_path / "ablation" / "toy-relations.json").write_text(json.dumps({"dataset": "toy", "relations": []}))
     text = page(tmp_path)
     assert "## toy, ordered by lift" in text
+    assert "2 runs, made with `brgcn reproduce` (cpu, torch 2.13.0); a script of ours (gpu, torch 2.13.0).\n" in text
     cells = "85.00 | 85.00 | 85.00 | 75.25, 81.90, 88.52 | 85.00 | 85.00 | 55.00" + 3 * " | +0.00 ± 0.00"
     assert f"| gat | {cells} |" in text
     assert "| gat | 1.00 | 1.00 | 1.00 | 1.00 | O(K · \\|N_i^r\\| · d²) | – | – | – | – |" in text

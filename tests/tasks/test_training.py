@@ -7,8 +7,9 @@ from twin import random_edges, tensors
 from brgcn.config import build
 from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
+from brgcn.nn import BASELINES
 from brgcn.tasks.cross_validation import cross_validate
-from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.settings import MODEL_NAMES, NodeSettings, read_settings
 from brgcn.tasks.trainer import NodeTrainer
 from brgcn.tasks.training import build_model, logits, prepare_graph
 
@@ -170,6 +171,22 @@ def test_decay_of_attention_has_its_own_strength() -> None:
         "layers.1.root",
     }
     assert len(groups[0.5]) + len(groups[0.0]) == len(named)
+
+
+@pytest.mark.parametrize("model", MODEL_NAMES)
+def test_settings_that_a_model_does_not_read_change_nothing(model: str) -> None:
+    if model in BASELINES and model != "majority":
+        pytest.importorskip("torch_geometric")
+    others = {"bases": 3, "self_connection": "outside", "input_self_connection": "inside", "aggregate": "mean"}
+    others |= {"scaled": True, "counts": "log", "attention_l2": 0.3, "heads": 2, "dropout": 0.4, "negative_slope": 0.7}
+    others |= {"hidden": 5, "literals": "nodes", "rare": 4, "one_hot": True, "hidden_dropout": 0.1, "normalise": True}
+    read = read_settings(NodeSettings(model=model))
+    unread = {name: value for name, value in others.items() if name not in read}
+    assert bool(unread) == (model != "brgcn")
+    usual, changed = trainer(3, epochs=4, model=model), trainer(3, epochs=4, model=model, **unread)
+    assert records_of(usual) == records_of(changed)
+    for name, value in usual.trained().state_dict().items():
+        assert changed.trained().state_dict()[name].equal(value)
 
 
 def test_one_step_of_adam_on_the_loss_of_the_twin() -> None:

@@ -32,7 +32,7 @@ from brgcn.tasks.device import keep_freed_memory, threads
 from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
-from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.settings import NodeSettings, read_settings
 from brgcn.tasks.together import train_in_groups
 from brgcn.tasks.training import field_for, input_rows
 
@@ -176,8 +176,9 @@ def measure_ablation(
     facts = _facts(settings, data, model=model, by=by, runs=runs, ranking=ranking)
     result = kept_result(path, facts) if not overwrite else None
     if result is None:
-        result = facts | {"accuracy": {}, "errors": {}}
+        result = facts | {"accuracy": {}, "errors": {}, "environments": []}
     device = torch.device(device)
+    made = environment(device)
     keep_freed_memory()
     for cut in cuts(draws):
         if cut.key in result["accuracy"]:
@@ -194,7 +195,8 @@ def measure_ablation(
             result["errors"][cut.key] = f"out of memory on {device}"
         else:
             result["errors"].pop(cut.key, None)
-        result["environment"] = environment(device)
+        if made not in result["environments"]:  # it may be continued elsewhere
+            result["environments"].append(made)
         write_json(path, result)
     return result
 
@@ -212,5 +214,5 @@ def only_relations(named: NamedGraph, kept: Sequence[int]) -> NamedGraph:
 
 
 def _facts(settings: NodeSettings, data: Dataset, **more: Any) -> dict[str, Any]:
-    facts = {"dataset": data.name, "settings": dataclasses.asdict(settings), "fingerprint": data.fingerprint}
+    facts = {"dataset": data.name, "settings": read_settings(settings), "fingerprint": data.fingerprint}
     return facts | more

@@ -6,7 +6,6 @@ needs; what is there already is not computed again.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from brgcn.tasks.device import keep_freed_memory, threads
 from brgcn.tasks.environment import environment
 from brgcn.tasks.inputs import NodeInputs, node_inputs
 from brgcn.tasks.run_files import write_json
-from brgcn.tasks.settings import NodeSettings
+from brgcn.tasks.settings import NodeSettings, read_settings
 from brgcn.tasks.splits import stratified_holdout
 from brgcn.tasks.together import train_in_groups
 from brgcn.tasks.trainer import NodeTrainer
@@ -53,7 +52,7 @@ def measure_cell(
     """Measure what the file of the cell does not have yet, and keep it; that memory did not suffice is kept, too."""
     settings = node_settings(model, data.name, preset)
     path = cell_path(folder, data.name, model, preset)
-    facts = {"settings": dataclasses.asdict(settings), "fingerprint": data.fingerprint}
+    facts = {"settings": read_settings(settings), "fingerprint": data.fingerprint}
     cell = kept_result(path, facts) if not overwrite else None
     if cell is None:
         cell = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from brgcn.config import setting
 from brgcn.errors import SettingsError
@@ -81,6 +82,27 @@ class NodeSettings:
         if not self.learning_rate > 0:
             raise SettingsError(f"learning_rate must be above 0, not {self.learning_rate}")
         check_at_least("learning_rate", self.learning_rate, 0)
+
+
+_OF_OURS = ("bases", "self_connection", "input_self_connection", "aggregate", "scaled", "counts", "attention_l2")
+_OF_HEADS = ("heads", "dropout", "negative_slope")
+_OF_INPUTS = ("hidden", "literals", "rare", "one_hot", "hidden_dropout", "normalise")
+_UNREAD = {
+    "brgcn-node": ("scaled",),
+    "rgcn": ("scaled", "negative_slope", "dropout"),
+    "brgcn-relation": ("negative_slope", "dropout"),
+    "han": _OF_OURS,
+    "gat": _OF_OURS,
+    "gin": _OF_OURS + _OF_HEADS,
+    "gcn": _OF_OURS + _OF_HEADS,
+    "majority": _OF_OURS + _OF_HEADS + _OF_INPUTS,
+}
+
+
+def read_settings(settings: NodeSettings) -> dict[str, Any]:
+    """What the model reads of its settings: a result does not depend on the others."""
+    unread = _UNREAD.get(settings.model, ())
+    return {name: value for name, value in asdict(settings).items() if name not in unread}
 
 
 def check_one_of(name: str, value: str, known: tuple[str, ...]) -> None:

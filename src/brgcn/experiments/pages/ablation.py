@@ -8,7 +8,7 @@ from typing import Any
 from brgcn.experiments import ablation_report
 from brgcn.experiments.ablation import ORDERS
 from brgcn.experiments.kept import all_results
-from brgcn.experiments.pages.markdown import percent, table
+from brgcn.experiments.pages.markdown import made_with, percent, table
 
 HEAD = """
 # Ablation
@@ -28,9 +28,8 @@ def section(results: Path) -> str:
     for dataset, by in tables:
         chosen = ablation_report.cut_results(results / "ablation", dataset, by)
         text += f"\n## {dataset}, ordered by {by}\n\n"
-        made = {(r["environment"]["device"], r["environment"]["packages"]["torch"], r["runs"]) for r in chosen}
-        said = "; ".join(f"{device}, torch {torch}, {runs} runs" for device, torch, runs in sorted(made))
-        text += f"Made with `brgcn reproduce ablation --datasets {dataset} --by {by}` ({said}).\n\n"
+        runs = ", ".join(sorted({str(result["runs"]) for result in chosen}))
+        text += f"{runs} runs, made with {made_with(made for r in chosen for made in r['environments'])}.\n\n"
         text += f"![Accuracy by relation types kept](../results/ablation/{dataset}-{by}.png)\n\n"
         text += _table(ablation_report.report(chosen))
     return text

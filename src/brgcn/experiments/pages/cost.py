@@ -8,7 +8,7 @@ from typing import Any
 from brgcn.bench import figure
 from brgcn.experiments.cost import PAPER, VARIED, exponent_texts
 from brgcn.experiments.kept import all_results
-from brgcn.experiments.pages.markdown import table
+from brgcn.experiments.pages.markdown import made_with, table
 
 HEAD = """
 # Cost
@@ -26,7 +26,7 @@ def section(results: Path) -> str:
     for result in files:
         made = result["environment"]
         where = f"{made['cpus']} CPU cores" if _kind(result) == "cpu" else made["device"]
-        text += f"\n## {where}\n\nMade with `{made['command']}` (torch {made['packages']['torch']}).\n\n"
+        text += f"\n## {where}\n\nMade with {made_with([made])}.\n\n"
         text += f"![Growth of time and memory](../results/cost/{_kind(result)}.png)\n\n"
         head = ["model", *(f"time, {name} {letter}" for letter, name in VARIED.items()), "paper: time"]
         head += [*(f"memory, {name} {letter}" for letter, name in VARIED.items()), "paper: memory"]

@@ -8,7 +8,7 @@ from typing import Any
 from brgcn.experiments import node_figure
 from brgcn.experiments.kept import all_results
 from brgcn.experiments.node_report import common_ground, report
-from brgcn.experiments.pages.markdown import percent, table
+from brgcn.experiments.pages.markdown import made_with, percent, table
 from brgcn.nn import MODELS
 
 HEAD = """
@@ -21,6 +21,7 @@ of a paired test against BR-GCN: over the test items on the benchmark's split (m
 
 The preset `default` is what a search chose for each model; "Searches" below says with how many trials.
 """
+PARTS = {"benchmark": "benchmark", "resplits": "re-splits"}
 COLUMNS = ("mean", "sd", "s.e.", "n", "p")
 
 
@@ -65,25 +66,18 @@ def _tables(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def _facts(cells: list[dict[str, Any]]) -> str:
     """Sizes, and what the rows were made with."""
     items = ", ".join(f"{count} {name}" for name, count in cells[0]["items"].items())
-    made = {
-        (part["environment"]["device"], part["environment"]["packages"]["torch"], part["environment"]["command"])
-        for cell in cells
-        for part in (cell["benchmark"], cell["resplits"])
-        if part is not None
-    }
-    with_what = "; ".join(f"`{command}` ({device}, torch {torch})" for device, torch, command in sorted(made))
+    with_what = made_with(cell[part]["environment"] for cell in cells for part in PARTS if cell[part])
     took = ", ".join(
         f"{what} {sum(cell[part]['seconds'] for cell in cells if cell[part]):,.0f} s"
-        for part, what in (("benchmark", "the benchmark's split"), ("resplits", "re-splits"))
+        for part, what in PARTS.items()
         if any(cell[part] for cell in cells)
     )
     return f"Labels: {items}. Made with {with_what}. Time for all rows: {took}.\n\n"
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    parts = [part for part in ("benchmark", "resplits") if any(row[part] for row in rows)]
-    names = {"benchmark": "benchmark", "resplits": "re-splits"}
-    head = ["model", *(f"{names[part]}: {column}" for part in parts for column in COLUMNS), "paper", "remark"]
+    parts = [part for part in PARTS if any(row[part] for row in rows)]
+    head = ["model", *(f"{PARTS[part]}: {column}" for part in parts for column in COLUMNS), "paper", "remark"]
     lines = []
     for row in rows:
         figures = [figure for part in parts for figure in _figures(row[part])]
