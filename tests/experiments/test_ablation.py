@@ -145,7 +145,7 @@ def test_a_cut_that_does_not_fit_into_memory(data: Dataset, tmp_path: Path, monk
     assert not something["errors"]
 
 
-def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     words = ["reproduce", "ablation", "--datasets", str(toy), "--models", "brgcn", "--runs", "1", "--draws", "1"]
     words += ["--out", str(tmp_path / "out"), "--device", "cpu", "--json"]
     with pytest.raises(SystemExit) as stopped:
@@ -154,6 +154,10 @@ def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     rows = json.loads(capsys.readouterr().out)
     assert rows[0]["model"] == "brgcn"
     assert (tmp_path / "out" / "toy-attention.png").exists()
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(words[:-1])
+    assert "…" not in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--by", "size"])
     assert stopped.value.code

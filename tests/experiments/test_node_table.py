@@ -107,9 +107,12 @@ def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert not stopped.value.code
     rows = json.loads(capsys.readouterr().out)
     assert [row["model"] for row in rows] == ["rgcn", "majority"]
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main(words)
-    assert "majority" in capsys.readouterr().out
+        main([*words, "--resplit", "3"])
+    printed = capsys.readouterr().out
+    assert printed.count("majority") == 2  # a table for the benchmark's split, one for re-splits
+    assert "…" not in printed
     for wrong, message in ((["--models", "xgcn"], "unknown model"), (["--runs", "0"], "nothing to measure")):
         with pytest.raises(SystemExit) as stopped:
             main([*words, *wrong])

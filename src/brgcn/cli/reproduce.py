@@ -110,36 +110,32 @@ def nodes(
         print_json(rows)
         return
     for of_data in by_data.values():
-        stdout().print(node_table(of_data))
+        for table in node_tables(of_data):
+            stdout().print(table)
+    for row in rows:
+        if row["remark"]:
+            say(f"{row['dataset']}, {row['model']}: {row['remark']}")
     say(f"kept in {out}")
 
 
-def node_table(rows: list[dict[str, Any]]) -> Table:
-    """The rows of one data set, accuracies in percent."""
+def node_tables(rows: list[dict[str, Any]]) -> list[Table]:
+    """The rows of one data set, accuracies in percent; a table for each part, so that they fit a narrow terminal."""
     from rich.table import Table
 
     from brgcn.cli.views import percent
 
-    first = rows[0]
-    table = Table(
-        title=f"{first['dataset']} · {first['preset']} · {first['test_items']} test items", title_justify="left"
-    )
-    parts = [part for part in ("benchmark", "resplits") if any(row[part] for row in rows)]
-    table.add_column("model")
-    for part in parts:
-        kind = "" if part == "benchmark" else "re-split "
-        for column in (f"{kind}mean", "sd", "s.e.", "n", "p"):
-            table.add_column(column, justify="right")
-    table.add_column("paper", justify="right")
-    table.add_column("remark")
-    for row in rows:
-        cells = [row["model"]]
-        for part in parts:
-            measured = row[part]
-            if measured is None:
-                cells += ["–"] * 5
-                continue
-            cells += [percent(measured[key]) for key in ("mean", "std", "sem")]
-            cells += [str(measured["n"]), "" if measured["p"] is None else f"{measured['p']:.3f}"]
-        table.add_row(*cells, percent(row["paper"]), row["remark"])
-    return table
+    first, tables = rows[0], []
+    kinds = {"benchmark": f"{first['test_items']} test items", "resplits": "re-splits"}
+    for part in (part for part in kinds if any(row[part] for row in rows)):
+        title = f"{first['dataset']} · {first['preset']} · {kinds[part]}"
+        table = Table("model", title=title, title_justify="left")
+        for column in ("mean", "sd", "s.e.", "n", "p", "paper"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for row in rows:
+            cells = ["–"] * 5
+            if (measured := row[part]) is not None:
+                cells = [percent(measured[key]) for key in ("mean", "std", "sem")]
+                cells += [str(measured["n"]), "" if measured["p"] is None else f"{measured['p']:.3f}"]
+            table.add_row(row["model"], *cells, percent(row["paper"]))
+        tables.append(table)
+    return tables

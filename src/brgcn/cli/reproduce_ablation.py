@@ -78,12 +78,13 @@ def ablation(
         print_json(rows)
         return
     for name in dict.fromkeys(row["dataset"] for row in rows):
-        stdout().print(ablation_table([row for row in rows if row["dataset"] == name]))
+        for table in ablation_tables([row for row in rows if row["dataset"] == name]):
+            stdout().print(table)
     say(f"kept in {out}")
 
 
-def ablation_table(rows: list[dict[str, Any]]) -> Table:
-    """The rows of one data set, accuracies in percent."""
+def ablation_tables(rows: list[dict[str, Any]]) -> list[Table]:
+    """The rows of one data set in percent: accuracies, and gains; together they would not fit a narrow terminal."""
     from rich.table import Table
 
     from brgcn.cli.views import percent
@@ -91,17 +92,16 @@ def ablation_table(rows: list[dict[str, Any]]) -> Table:
     from brgcn.experiments.ablation_report import gain_text
 
     first = rows[0]
-    table = Table(
-        title=f"{first['dataset']} · test accuracy by the relation types that are kept, ordered by {first['by']}",
-        title_justify="left",
-    )
-    table.add_column("model")
-    columns = [*(f"top {share} %" for share in first["top"]), *ORDERS]
-    for column in (*columns, *(f"gain at {share} %" for share in first["gain"])):
-        table.add_column(column, justify="right")
+    kept = f"{first['dataset']} · relation types kept by {first['by']}"
+    accuracy = Table("model", title=f"{kept} · test accuracy", title_justify="left")
+    accuracy.caption = "highest, random, lowest: mean over 10 to 90 %"
+    gain = Table("model", title=f"{kept} · what leaving out the others gains", title_justify="left")
+    for column in (*(f"top {share} %" for share in first["top"]), *ORDERS):
+        accuracy.add_column(column, justify="right", no_wrap=True)
+    for share in first["gain"]:
+        gain.add_column(f"top {share} %", justify="right", no_wrap=True)
     for row in rows:
         means = [row["mean_over_steps"][order] for order in ORDERS]
-        gains = [gain_text(gain) for gain in row["gain"].values()]
-        table.add_row(row["model"], *(percent(value) for value in (*row["top"].values(), *means)), *gains)
-    table.caption = "highest, random, lowest: mean over 10 to 90 %; gain: what leaving out the least important gains"
-    return table
+        accuracy.add_row(row["model"], *(percent(value) for value in (*row["top"].values(), *means)))
+        gain.add_row(row["model"], *(gain_text(one) for one in row["gain"].values()))
+    return [accuracy, gain]
