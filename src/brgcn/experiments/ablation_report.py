@@ -37,12 +37,18 @@ def gain_text(gain: dict[str, float | None] | None) -> str:
     return f"{100 * gain['mean']:+.2f}" + ("" if gain["sem"] is None else f" ± {100 * gain['sem']:.2f}")
 
 
+def whole_draws(result: dict[str, Any]) -> list[int]:
+    """The random orders that were measured at every step, so that steps can be compared; if none was, those begun."""
+    keys = result["accuracy"].keys()
+    begun = sorted({int(key.rsplit("-", 1)[1]) for key in keys if key.startswith("random")})
+    return [d for d in begun if all(Cut("random", step, d).key in keys for step in range(1, STEPS))] or begun
+
+
 def curves(result: dict[str, Any]) -> dict[str, list[list[float]]]:
     """For each order the accuracies at every step, runs (and draws) together; empty where nothing was measured yet."""
     found: dict[str, list[list[float]]] = {}
-    draws = 1 + max((int(key.rsplit("-", 1)[1]) for key in result["accuracy"] if key.startswith("random")), default=-1)
     for order in ORDERS:
-        numbers = range(draws) if order == "random" else range(1)
+        numbers = whole_draws(result) if order == "random" else [0]
         keys = [[Cut(order, step, draw).key for draw in numbers] or ["all"] for step in range(1, STEPS + 1)]
         found[order] = [
             [value for key in dict.fromkeys(of_step) for value in result["accuracy"].get(key, [])] for of_step in keys
@@ -59,6 +65,7 @@ def report(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         of = {order: [_mean(values) for values in steps] for order, steps in curves(result).items()}
         top = of["highest"]
         row: dict[str, Any] = {name: result[name] for name in ("dataset", "model", "by", "runs")}
+        row["draws"] = len(whole_draws(result))
         row["top"] = {f"{100 * step // STEPS}": top[step - 1] for step in TOP}
         row["paper_top"] = dict(zip(row["top"], (value / 100 for value in PAPER_TOP[result["model"]]), strict=True))
         row["mean_over_steps"] = {order: _mean([v for v in steps[:-1] if v is not None]) for order, steps in of.items()}
