@@ -68,6 +68,23 @@ def test_sizes_of_complex_numbers_are_their_moduli_and_have_a_gradient_at_zero()
     torch.testing.assert_close(decoder("distmult", 2).sizes(torch.tensor([-2.0, 1.0])), torch.tensor([2.0, 1.0]))
 
 
+@pytest.mark.parametrize("width", [1, 2, 5, 6])
+def test_hole_is_complex_of_spectra_and_sizes_are_theirs(width: int) -> None:
+    hole = decoder("hole", width)
+    vectors = torch.randn(3, 4, width, dtype=torch.double)  # heads, relations, tails
+    spectra = torch.fft.rfft(vectors)
+    once = torch.tensor([f == (-f) % width for f in range(spectra.size(-1))])
+    spectra = spectra * (torch.where(once, 1.0, 2.0) / width).double() ** (1 / 3)
+    pairs = torch.cat([spectra.real, spectra.imag], dim=-1)
+    as_complex = decoder("complex", pairs.size(-1))
+    torch.testing.assert_close(hole.score(*vectors), as_complex.score(*pairs))
+    torch.testing.assert_close(hole.sizes(vectors), as_complex.sizes(pairs))
+    zero = torch.zeros(width, requires_grad=True)
+    hole.sizes(zero).sum().backward()
+    assert zero.grad is not None
+    assert bool(zero.grad.isfinite().all())
+
+
 @pytest.mark.parametrize("name", DECODERS)
 def test_gradients(name: str) -> None:
     chosen = decoder(name, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import pytest
@@ -43,10 +44,15 @@ def score(model: LinkModel, h: int, r: int, t: int) -> float:
 
 
 def sizes(vector: torch.Tensor, name: str) -> list[float]:
+    numbers, width = vector.tolist(), vector.numel()
+    if name == "hole":  # the moduli of the frequencies that are not each other's negative
+        once = [f for f in range(width) if f <= (-f) % width]
+        waves = {f: [cmath.exp(-2j * math.pi * f * k / width) for k in range(width)] for f in once}
+        heard = {f: abs(sum(x * w for x, w in zip(numbers, waves[f], strict=True))) for f in once}
+        return [size * ((1 if f == (-f) % width else 2) / width) ** (1 / 3) for f, size in heard.items()]
     if name != "complex":
-        return [abs(x) for x in vector.tolist()]
-    half = vector.numel() // 2
-    numbers = vector.tolist()
+        return [abs(x) for x in numbers]
+    half = width // 2
     return [math.hypot(numbers[k], numbers[k + half]) for k in range(half)]
 
 

@@ -50,7 +50,7 @@ class Decoder(ABC):
         return self.match_all(query, entities)
 
     def sizes(self, vectors: Tensor) -> Tensor:
-        """What N3 raises to the third power: of complex numbers their moduli."""
+        """What N3 raises to the third power: of complex numbers their moduli [.., any]."""
         return vectors.abs()
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -96,13 +96,19 @@ class ComplEx(Decoder):
         return self.head_query(tail, head)  # h and r are interchangeable
 
     def sizes(self, vectors: Tensor) -> Tensor:
-        real, imaginary = vectors.chunk(2, -1)
-        # hypot has no gradient at 0, where vectors may start
-        return (real.square() + imaginary.square() + 1e-24).sqrt()
+        return _moduli(*vectors.chunk(2, -1))
+
+
+def _moduli(real: Tensor, imaginary: Tensor) -> Tensor:
+    # hypot has no gradient at 0, where vectors may start
+    return (real.square() + imaginary.square() + 1e-24).sqrt()
 
 
 class HolE(Decoder):
-    """r . (h corr t) with (h corr t)_k = sum_i h_i t_(k + i), indices counted in a circle."""
+    """r . (h corr t) with (h corr t)_k = sum_i h_i t_(k + i), indices counted in a circle.
+
+    It is ComplEx of the vectors' spectra (Hayashi and Shimbo 2017).
+    """
 
     def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
         """h and r folded: (h conv r)_j = sum_i h_i r_(j - i)."""
@@ -119,6 +125,16 @@ class HolE(Decoder):
     def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
         """(h corr t)_k = sum_i h_i t_(k + i): h and r are interchangeable."""
         return self.head_query(tail, head)
+
+    def sizes(self, vectors: Tensor) -> Tensor:
+        """[.., width // 2 + 1] of the frequencies, scaled so that a score is a sum of their products: N3 is for these,
+        as for the complex numbers of ComplEx, and not for coordinates that no score multiplies with each other."""
+        width, spectrum = vectors.size(-1), _spectrum(vectors)
+        twice = torch.full((spectrum.size(-1),), 2.0, device=vectors.device, dtype=spectrum.real.dtype)
+        twice[0] = 1.0  # a frequency and its negative are one, but for 0 and the highest of an even width
+        if width % 2 == 0:
+            twice[-1] = 1.0
+        return _moduli(spectrum.real, spectrum.imag) * (twice / width) ** (1 / 3)
 
 
 def _spectrum(vectors: Tensor) -> Tensor:
