@@ -21,7 +21,7 @@ from brgcn.experiments.ablation import (
     ranking_by,
     relation_ranking,
 )
-from brgcn.experiments.ablation_report import curves, draw, report
+from brgcn.experiments.ablation_report import curves, draw, report, whole_draws
 from brgcn.tasks.inputs import node_inputs
 from brgcn.tasks.settings import NodeSettings
 from brgcn.tasks.trainer import NodeTrainer
@@ -162,3 +162,15 @@ def test_the_command(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         main([*words, "--by", "size"])
     assert stopped.value.code
     assert "there is no 'size' here" in capsys.readouterr().err
+
+
+def test_random_orders_that_are_not_whole_do_not_count() -> None:
+    accuracy = {cut.key: [0.2 if cut.draw else 0.8] for cut in cuts(2)}
+    result = {"accuracy": accuracy}
+    assert whole_draws(result) == [0, 1]
+    del accuracy[Cut("random", 9, 1).key]
+    assert whole_draws(result) == [0]
+    assert curves(result)["random"] == [[0.8]] * 10
+    del accuracy[Cut("random", 9, 0).key]
+    assert whole_draws(result) == [0, 1]  # better than none
+    assert whole_draws({"accuracy": {}}) == []

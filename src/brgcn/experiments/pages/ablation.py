@@ -56,10 +56,11 @@ def _tables(results: Path) -> list[tuple[str, str]]:
 
 def _lift(path: Path) -> str:
     """How far attention is from uniform."""
-    if not path.exists():
+    rows = json.loads(path.read_text())["relations"] if path.exists() else []
+    seen = [row["lift"] for row in rows if row["places"]]
+    if len(seen) < 2:
         return ""
-    seen = [row["lift"] for row in json.loads(path.read_text())["relations"] if row["places"]]
-    low, middle, high = statistics.quantiles(seen, n=4) if len(seen) > 1 else seen * 3
+    low, middle, high = statistics.quantiles(seen, n=4)
     return f" Lift of the relation types: median {middle:.2f}, half of them between {low:.2f} and {high:.2f}."
 
 
