@@ -50,7 +50,7 @@ class Decoder(ABC):
         return self.match_all(query, entities)
 
     def sizes(self, vectors: Tensor) -> Tensor:
-        """What N3 raises to the third power: of complex numbers their moduli [.., any]."""
+        """What N3 raises to the third power: of complex numbers their moduli."""
         return vectors.abs()
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:

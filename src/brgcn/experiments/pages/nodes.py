@@ -20,7 +20,7 @@ of a paired test against BR-GCN: over the test items on the benchmark's split (m
 36), over the splits with Nadeau and Bengio's correction on re-splits.
 
 The preset `default` is what a search chose for each model; "Searches" below says with how many trials (–: with none;
-such a row has the settings that every search begins with, and says less than the others).
+its settings are a first guess then, and the row says less than the others).
 """
 PARTS = {"benchmark": "benchmark", "resplits": "re-splits"}
 COLUMNS = ("mean", "sd", "s.e.", "n", "p")
