@@ -87,7 +87,7 @@ def test_queries_by_hand(name: str, reciprocal: bool, loss: str) -> None:
         of_relation += math.log(sum(math.exp(score(model, h, x, t)) for x in among)) - score(model, h, r, t)
     squares = (model.entity.square().mean() + model.relation.square().mean()).item()
     expected = cross / total + 0.3 * cubes / total + 0.7 * of_relation / len(directed) + 0.2 * squares
-    batch = queries.batch(torch.arange(len(queries)))
+    batch = next(queries.batches(torch.arange(len(queries))))
     found = LinkLoss(model, settings).of_queries(model.entity, batch, cells=20)
     assert found.item() == pytest.approx(expected, rel=1e-9)
 
@@ -95,7 +95,7 @@ def test_queries_by_hand(name: str, reciprocal: bool, loss: str) -> None:
 def test_each_query_once_with_all_of_its_answers() -> None:
     table = triples()
     queries = TrainingQueries(torch.cat([table, table[:5]]), ENTITIES, RELATIONS)
-    batch = queries.batch(torch.randperm(len(queries)))
+    batch = next(queries.batches(torch.randperm(len(queries))))
     found = torch.stack([batch.entity[batch.answer_row], batch.relation[batch.answer_row], batch.answer], 1).tolist()
     assert sorted(map(tuple, found)) == sorted(map(tuple, both_directions(table, RELATIONS).tolist()))
     assert len({tuple(pair) for pair in torch.stack([batch.entity, batch.relation], 1).tolist()}) == len(queries)
@@ -104,10 +104,24 @@ def test_each_query_once_with_all_of_its_answers() -> None:
         assert (given, relation, answer) in ((h, r, t), (t, r + RELATIONS, h))
 
 
+def test_batches_are_parts_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = TrainingQueries(triples(), ENTITIES, RELATIONS)
+    order = torch.randperm(len(queries))
+    whole = next(queries.batches(order))
+    for size, at_once in ((1, 4), (3, 7), (4, 1), (len(order), 2), (1000, 1000)):
+        monkeypatch.setattr("brgcn.tasks.link_queries.ROWS_AT_ONCE", at_once)
+        parts = list(queries.batches(order, size))
+        assert [len(part.entity) for part in parts[:-1]] == [size] * (len(parts) - 1)
+        for name in ("entity", "relation", "answer", "triple", "share"):
+            assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(whole, name))
+        rows = torch.cat([part.answer_row + number * size for number, part in enumerate(parts)])
+        assert torch.equal(rows, whole.answer_row)
+
+
 def test_a_sample_of_all_entities_is_the_loss_over_all() -> None:
     settings = LinkSettings(width=WIDTH)
     model, queries = model_of(settings), TrainingQueries(triples(), ENTITIES, RELATIONS)
-    batch = queries.batch(torch.arange(5))
+    batch = next(queries.batches(torch.arange(5)))
     sampler = Sampler(queries, 5, ENTITIES)
     ids, local = sampler.sample(batch)
     assert ids.tolist() == list(range(ENTITIES))
@@ -127,7 +141,7 @@ def test_probability_of_being_in_a_sample() -> None:
     torch.manual_seed(0)
     seen, draws = torch.zeros(ENTITIES), 3000
     for _ in range(draws):
-        ids, local = sampler.sample(queries.batch(torch.randperm(len(queries))[:4]))
+        ids, local = sampler.sample(next(queries.batches(torch.randperm(len(queries))[:4])))
         seen[ids] += 1
         assert torch.equal(ids[local.answer].sort().values, ids[local.answer.sort().values])
     torch.testing.assert_close(seen / draws, (-sampler.correction).exp(), rtol=0.06, atol=0.03)

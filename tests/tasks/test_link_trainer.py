@@ -129,9 +129,9 @@ def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.Monkey
     small = trainer(**changes)
     compute, asked = small._compute, []
 
-    def tight(chosen: torch.Tensor, by_triples: bool) -> torch.Tensor:
+    def tight(batch: torch.Tensor) -> torch.Tensor:
         asked.append(small.cells)
-        loss = compute(chosen, by_triples)
+        loss = compute(batch)
         if small.cells > 1 << 19:
             raise RuntimeError("CUDA out of memory")
         return loss

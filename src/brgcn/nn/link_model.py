@@ -92,9 +92,10 @@ class LinkModel(nn.Module):
         """What is asked for [b, width] by vectors of the given ``entity`` [b, width] and directed ``relation`` ids
         [b]."""
         if self.reciprocal:
-            return self.decoder.tail_query(entity, relations[relation])
+            return self.decoder.tail_query(entity, nn.functional.embedding(relation, relations))
         forward = relation < self.num_relations
-        own = relations[torch.where(forward, relation, inverse_relation(relation, self.num_relations))]
+        original = torch.where(forward, relation, inverse_relation(relation, self.num_relations))
+        own = nn.functional.embedding(original, relations)
         tails, heads = self.decoder.tail_query(entity, own), self.decoder.head_query(entity, own)
         return torch.where(forward.unsqueeze(-1), tails, heads)
 

@@ -60,12 +60,19 @@ class _AnswerLoss(torch.autograd.Function):
         correction: Tensor | None,
         cells: int,
     ) -> Tensor:
+        rows = max(1, cells // max(1, candidates.size(0)))
+        if rows >= query.size(0):  # the usual case on a GPU: what is as large as the candidates is written once
+            asked, wanted = query.detach().requires_grad_(), candidates.detach().requires_grad_()
+            with torch.enable_grad():
+                scores = match(asked, wanted)
+            loss, slope = _loss_and_slope(scores.detach(), answer_row, answer, answer_weight, correction)
+            ctx.in_one = (scores, asked, wanted, slope.to(scores.dtype))  # type: ignore[attr-defined]
+            return loss.to(query.dtype)
         wanted = candidates.detach().requires_grad_()
         query_gradient = torch.empty_like(query)
         # of all chunks together: in full precision
         candidate_gradient = torch.zeros_like(candidates, dtype=torch.promote_types(candidates.dtype, torch.float32))
         loss = query.new_zeros((), dtype=torch.double)
-        rows = max(1, cells // max(1, candidates.size(0)))
         first = _first_answers(answer_row, query.size(0), rows)
         for number, begin in enumerate(range(0, query.size(0), rows)):
             mine = slice(first[number], first[number + 1])
@@ -73,29 +80,33 @@ class _AnswerLoss(torch.autograd.Function):
             with torch.enable_grad():
                 scores = match(asked, wanted)
             row, place, weight = answer_row[mine] - begin, answer[mine], answer_weight[mine]
-            with torch.no_grad():
-                part, slope = _loss_and_slope(scores.detach(), row, place, weight, correction)
+            part, slope = _loss_and_slope(scores.detach(), row, place, weight, correction)
             loss += part
             by_query, by_candidate = torch.autograd.grad(scores, (asked, wanted), slope.to(scores.dtype))
             query_gradient[begin : begin + rows] = by_query
             candidate_gradient += by_candidate
+        ctx.in_one = None  # type: ignore[attr-defined]
         ctx.save_for_backward(query_gradient, candidate_gradient.to(candidates.dtype))
         return loss.to(query.dtype)
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, slope: Tensor) -> tuple[Tensor | None, ...]:
+        if ctx.in_one is not None:  # type: ignore[attr-defined]
+            scores, asked, wanted, by_score = ctx.in_one  # type: ignore[attr-defined]
+            ctx.in_one = None  # type: ignore[attr-defined]
+            gradients = torch.autograd.grad(scores, (asked, wanted), by_score.mul_(slope))
+            return *gradients, None, None, None, None, None, None
         query_gradient, candidate_gradient = ctx.saved_tensors  # type: ignore[attr-defined]
         return query_gradient * slope, candidate_gradient * slope, None, None, None, None, None, None
 
 
 def _first_answers(answer_row: Tensor, queries: int, rows: int) -> list[int]:
     """Place of the first answer of each chunk of ``rows`` queries, and the number of all."""
-    if rows >= queries:  # a device need not be waited for
-        return [0, answer_row.numel()]
     bounds = torch.arange(0, queries + rows, rows, device=answer_row.device)
     return torch.searchsorted(answer_row, bounds).tolist()
 
 
+@torch.no_grad()
 def _loss_and_slope(
     scores: Tensor, row: Tensor, place: Tensor, weight: Tensor, correction: Tensor | None
 ) -> tuple[Tensor, Tensor]:

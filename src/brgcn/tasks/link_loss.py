@@ -27,7 +27,8 @@ class LinkLoss:
         """Mean over the triples (1vsall) or queries (kvsall). ``entities`` [M, width] are all, or a sample with its
         ``correction`` [M] that the batch refers to."""
         relations = self.model.relations()
-        query = self.model.query(entities[batch.entity], batch.relation, relations)
+        given, answers = _rows(entities, batch.entity, batch.answer)
+        query = self.model.query(given, batch.relation, relations)
         weight = batch.share if self.settings.loss == "kvsall" else torch.ones_like(batch.share)
         weight = weight.to(query.dtype)
         total = weight.sum()
@@ -43,9 +44,9 @@ class LinkLoss:
         )
         loss = loss / total
         if self.settings.n3:
-            loss = loss + self.settings.n3 * self._n3(entities, relations, batch, weight) / total
+            loss = loss + self.settings.n3 * self._n3(given, answers, relations, batch, weight) / total
         if self.settings.relation_prediction:
-            loss = loss + self.settings.relation_prediction * self._relation_loss(entities, relations, batch)
+            loss = loss + self.settings.relation_prediction * self._relation_loss(given, answers, relations, batch)
         return loss + self._l2(entities, relations)
 
     def of_triples(self, entities: Tensor, triples: Tensor) -> Tensor:
@@ -63,35 +64,41 @@ class LinkLoss:
         )
         h, r, t = torch.cat([triples, corrupted]).unbind(1)
         # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
-        h_vectors, r_vectors, t_vectors = (
-            functional.embedding(ids, table) for ids, table in ((h, entities), (r, relations), (t, entities))
-        )
-        scores = self.model.decoder.score(h_vectors, r_vectors, t_vectors)
+        h_vectors, t_vectors = functional.embedding(torch.stack([h, t]), entities)
+        scores = self.model.decoder.score(h_vectors, functional.embedding(r, relations), t_vectors)
         truth = torch.zeros_like(scores)
         truth[: len(triples)] = 1
         return functional.binary_cross_entropy_with_logits(scores, truth) + self._l2(entities, relations)
 
-    def _n3(self, entities: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
+    def _n3(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
         """Sum over the answers' triples of their vectors' cubed sizes."""
-        cubes = self.model.decoder.sizes
+        of_given, of_answers, of_relations = (
+            (self.model.decoder.sizes(vectors) ** 3).sum(-1) for vectors in (given, answers, relations)
+        )
         relation = batch.relation if self.model.reciprocal else batch.relation % self.model.num_relations
-        of_query = (cubes(entities[batch.entity]) ** 3).sum(-1) + (cubes(relations[relation]) ** 3).sum(-1)
-        answers = (cubes(entities[batch.answer]) ** 3).sum(-1)
-        return (weight * (of_query[batch.answer_row] + answers)).sum()
+        of_query = of_given + of_relations[relation]
+        return (weight * (of_query[batch.answer_row] + of_answers)).sum()
 
-    def _relation_loss(self, entities: Tensor, relations: Tensor, batch: QueryBatch) -> Tensor:
+    def _relation_loss(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch) -> Tensor:
         """Mean cross-entropy of each triple's relation among all relations, given its head and tail."""
-        given, relation = batch.entity[batch.answer_row], batch.relation[batch.answer_row]
-        head, tail = given, batch.answer
+        head, tail = functional.embedding(batch.answer_row, given), answers
+        relation = batch.relation[batch.answer_row]
         if not self.model.reciprocal:  # inverse relations have no vectors of their own
-            backward = relation >= self.model.num_relations
+            backward = (relation >= self.model.num_relations).unsqueeze(-1)
             head, tail = torch.where(backward, tail, head), torch.where(backward, head, tail)
             relation = relation % self.model.num_relations
         decoder = self.model.decoder
-        scores = decoder.match_all_in_training(decoder.relation_query(entities[head], entities[tail]), relations)
+        scores = decoder.match_all_in_training(decoder.relation_query(head, tail), relations)
         return functional.cross_entropy(scores, relation)
 
     def _l2(self, entities: Tensor, relations: Tensor) -> Tensor:
         if not self.settings.l2:
             return entities.new_zeros(())
         return self.settings.l2 * (entities.square().mean() + relations.square().mean())
+
+
+def _rows(entities: Tensor, *places: Tensor) -> list[Tensor]:
+    """Rows of the table. All of them are looked up together, and their gradient is sparse: it is added to that of the
+    candidates where it belongs, instead of as so many tables full of zeros."""
+    rows = functional.embedding(torch.cat(places), entities, sparse=True)
+    return list(rows.split([place.numel() for place in places]))

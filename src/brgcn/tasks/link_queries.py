@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from brgcn.data.named_graph import first_occurrences
-from brgcn.graph import inverse_relation, ragged_range
+from brgcn.graph import inverse_relation, ptr_from_counts, ragged_range
 from brgcn.tasks.known_triples import Answers
+
+ROWS_AT_ONCE = 1 << 22  # whose answers are looked up together
 
 
 class QueryBatch(NamedTuple):
@@ -58,15 +61,20 @@ class TrainingQueries:
             setattr(self, name, getattr(self, name).to(device))
         return self
 
-    def batch(self, chosen: Tensor) -> QueryBatch:
-        """The rows at these places [b]."""
-        begin = self.ptr[chosen]
-        sizes = self.ptr[chosen + 1] - begin
-        place = ragged_range(begin, sizes)
-        row = torch.arange(chosen.numel(), device=chosen.device)
-        row = torch.repeat_interleave(row, sizes, output_size=place.numel())
-        given = self.entity[chosen], self.relation[chosen]
-        return QueryBatch(*given, row, self.answer[place], self.triple[place], self.share[place])
+    def batches(self, order: Tensor, size: int = 0) -> Iterator[QueryBatch]:
+        """The rows at these places [m], ``size`` at a time; 0: all. A device is not waited for between batches."""
+        size = size or max(1, len(order))
+        for some in order.split(size * max(1, ROWS_AT_ONCE // size)):
+            begin = self.ptr[some]
+            sizes = self.ptr[some + 1] - begin
+            place = ragged_range(begin, sizes)
+            row = torch.arange(len(some), device=some.device) % size
+            row = torch.repeat_interleave(row, sizes, output_size=place.numel())
+            bounds = [*ptr_from_counts(sizes)[:-1:size].tolist(), place.numel()]
+            for number, chosen in enumerate(some.split(size)):
+                mine = slice(bounds[number], bounds[number + 1])
+                answers = self.answer[place[mine]], self.triple[place[mine]], self.share[place[mine]]
+                yield QueryBatch(self.entity[chosen], self.relation[chosen], row[mine], *answers)
 
 
 class Sampler:

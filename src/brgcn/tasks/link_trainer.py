@@ -21,6 +21,7 @@ from brgcn.message_graph import keep_edges, message_graph
 from brgcn.nn.link_model import LinkModel
 from brgcn.nn.scorer import torch_seeded
 from brgcn.ops import combine_seed
+from brgcn.tasks.adagrad import Adagrad
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_loss import LinkLoss
 from brgcn.tasks.link_queries import QueryBatch, Sampler, TrainingQueries, both_directions
@@ -117,7 +118,7 @@ class LinkTrainer:
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
             self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
-        self.optimizer = _optimizer(self.model, settings, self.device)
+        self.optimizer = _optimizer(self.model, settings)
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}
         self.on_step = on_step
@@ -143,35 +144,36 @@ class LinkTrainer:
         self.model.train()
         by_triples = self.settings.loss == "negatives"
         count = len(self.directed) if by_triples else len(self.queries)
-        order = torch.randperm(count, device=self.device)
-        batches = order.split(self.settings.batch or count)
+        order, size = torch.randperm(count, device=self.device), self.settings.batch or count
+        batches = order.split(size) if by_triples else self.queries.batches(order, size)
+        steps = -(-count // size)
         total = torch.zeros((), dtype=torch.double, device=self.device)
-        for number, chosen in enumerate(batches):
-            total += self._step(chosen, by_triples)
+        for number, batch in enumerate(batches):
+            total += self._step(batch)
             if self.on_step is not None:
-                self.on_step(number + 1, len(batches))
-        return float(total) / len(batches)
+                self.on_step(number + 1, steps)
+        return float(total) / steps
 
     @property
     def cells(self) -> int:
         return self.progress.cells or CELLS[self.device.type]
 
-    def _step(self, chosen: Tensor, by_triples: bool) -> Tensor:
-        loss = self._gradients(chosen, by_triples)
+    def _step(self, batch: Tensor | QueryBatch) -> Tensor:
+        loss = self._gradients(batch)
         if self.settings.clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         with torch.sparse.check_sparse_tensor_invariants(False):  # torch asks to say so; the indices are its own
             self.optimizer.step()
         return loss
 
-    def _gradients(self, chosen: Tensor, by_triples: bool) -> Tensor:
+    def _gradients(self, batch: Tensor | QueryBatch) -> Tensor:
         """Of one step, and its loss; where memory runs out, once more in smaller parts with the same random numbers."""
         on_host, on_device = torch.get_rng_state(), _cuda_random(self.device)
         while True:
             try:
-                return self._compute(chosen, by_triples)
+                return self._compute(batch)
             except Exception as error:
-                if by_triples or self.cells <= FEWEST_CELLS or not is_out_of_memory(error):
+                if isinstance(batch, Tensor) or self.cells <= FEWEST_CELLS or not is_out_of_memory(error):
                     raise
             self.progress.cells = self.cells // 2
             self.optimizer.zero_grad(set_to_none=True)
@@ -181,15 +183,15 @@ class LinkTrainer:
                 torch.cuda.empty_cache()
                 torch.cuda.set_rng_state(on_device, self.device)
 
-    def _compute(self, chosen: Tensor, by_triples: bool) -> Tensor:
+    def _compute(self, batch: Tensor | QueryBatch) -> Tensor:
+        """``batch`` holds queries, or with the loss ``negatives`` places of triples."""
         self.optimizer.zero_grad(set_to_none=True)
         with _precision(self.settings.precision, self.device):
-            if by_triples:
-                triples = self.directed[chosen]
-                entities = self._entities(chosen % len(self.queries.triples))
-                loss = self.loss.of_triples(entities, triples)
+            if isinstance(batch, Tensor):
+                entities = self._entities(batch % len(self.queries.triples))
+                loss = self.loss.of_triples(entities, self.directed[batch])
             else:
-                loss = self._loss_of_queries(self.queries.batch(chosen))
+                loss = self._loss_of_queries(batch)
             loss.backward()
         return loss.detach().double()
 
@@ -302,10 +304,10 @@ def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:
     return (head * num_relations + relation) * num_entities + tail
 
 
-def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
+def _optimizer(model: LinkModel, settings: LinkSettings) -> torch.optim.Optimizer:
     if settings.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
-    return torch.optim.Adagrad(model.parameters(), lr=settings.learning_rate)
+    return Adagrad(model.parameters(), lr=settings.learning_rate)
 
 
 @contextlib.contextmanager
