@@ -30,7 +30,6 @@ def test_steps_by_hand(backend: str) -> None:
             expected -= 0.3 * slope.double() / (squares.sqrt() + 1e-10)
     torch.testing.assert_close(parameter.detach().cpu().double(), expected, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(optimizer.state[parameter]["sum"].cpu().double(), squares, rtol=1e-5, atol=1e-6)
-    assert int(optimizer.state[parameter]["step"]) == 4
 
 
 def test_sparse_gradients_are_left_to_torch() -> None:

@@ -118,6 +118,19 @@ def test_batches_are_parts_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(rows, whole.answer_row)
 
 
+@pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
+def test_answers_that_fill_up_a_batch_do_not_count(loss: str) -> None:
+    settings = LinkSettings(width=WIDTH, loss=loss, n3=0.1, relation_prediction=0.5)
+    model, queries = model_of(settings), TrainingQueries(triples(), ENTITIES, RELATIONS)
+    batch = next(queries.batches(torch.randperm(len(queries))[:6]))
+    plain = LinkLoss(model, settings).of_queries(model.entity, batch, cells=1 << 20)
+    filled = LinkLoss(model, settings).of_queries(model.entity, batch.padded(40), cells=1 << 20)
+    assert filled.item() == pytest.approx(plain.item(), rel=1e-12)
+    wanted = (model.entity, model.relation)
+    for mine, theirs in zip(torch.autograd.grad(filled, wanted), torch.autograd.grad(plain, wanted), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_a_sample_of_all_entities_is_the_loss_over_all() -> None:
     settings = LinkSettings(width=WIDTH)
     model, queries = model_of(settings), TrainingQueries(triples(), ENTITIES, RELATIONS)

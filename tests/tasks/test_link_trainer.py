@@ -9,6 +9,7 @@ from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
 from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.link_trainer import LinkTrainer
+from brgcn.tasks.recorded_step import RecordedStep
 
 PEOPLE, TOWNS = 40, 5
 
@@ -23,10 +24,10 @@ def world() -> tuple[RelationalGraph, torch.Tensor, torch.Tensor]:
     return graph, train, valid
 
 
-def trainer(seed: int = 0, **changes: object) -> LinkTrainer:
+def trainer(seed: int = 0, device: str = "cpu", **changes: object) -> LinkTrainer:
     graph, train, valid = world()
     settings = LinkSettings(**{"width": 8, "epochs": 30, "batch": 16, "patience": 0, **changes})  # type: ignore[arg-type]
-    return LinkTrainer(graph, train, settings, seed, valid=valid)
+    return LinkTrainer(graph, train, settings, seed, valid=valid, device=device)
 
 
 def edges_of(graph: RelationalGraph | None) -> zip:
@@ -143,6 +144,30 @@ def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.Monkey
     again = trainer(**changes)
     again.restore(*small.state())
     assert again.cells == 1 << 19
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+def test_steps_of_one_shape_are_those_of_any_shape(optimizer: str) -> None:
+    """What is recorded on CUDA: batches filled up to the same number of answers, and the rest as it comes."""
+    changes = {"optimizer": optimizer, "epochs": 3, "batch": 7, "n3": 0.01, "relation_prediction": 0.5}
+    plain, filled = trainer(**changes), trainer(**changes)
+    assert plain._recorded is None
+    filled._recorded = RecordedStep(filled._step, 7, filled.queries.most_answers(7), filled.device)
+    for mine, theirs in zip(filled.epochs(), plain.epochs(), strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="steps are recorded on CUDA")
+@pytest.mark.parametrize("decoder", ["complex", "hole", "transe", "transe-l2"])
+@pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
+def test_replayed_steps_train_as_eager_ones(decoder: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRGCN_BACKEND", "auto")
+    changes = {"decoder": decoder, "epochs": 6, "batch": 7, "precision": precision, "entity_dropout": 0.1}
+    built = [trainer(device="cuda", **changes) for _ in range(2)]
+    assert built[0]._recorded is not None
+    built[1]._recorded = None
+    for mine, theirs in zip(*(one.epochs() for one in built), strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-2)
 
 
 def test_nothing_to_train_on_and_a_loss_that_explodes() -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from brgcn.errors import SettingsError
+from brgcn.ops import backend_for, inner_products, l1_distances
 
 
 class Decoder(ABC):
@@ -21,8 +22,8 @@ class Decoder(ABC):
 
     even = False  # whether the width must be even
 
-    def numbers_per_score(self, width: int) -> int:
-        """That are held while the scores of many queries are computed with their gradient."""
+    def numbers_per_score(self, entities: Tensor) -> int:
+        """That are held while the scores of many queries against these are computed with their gradient."""
         return 1
 
     @abstractmethod
@@ -47,7 +48,7 @@ class Decoder(ABC):
 
     def match_all_in_training(self, query: Tensor, entities: Tensor) -> Tensor:
         """The same, where the last digits may differ if that is faster."""
-        return self.match_all(query, entities)
+        return inner_products(query, entities)
 
     def sizes(self, vectors: Tensor) -> Tensor:
         """What N3 raises to the third power: of complex numbers their moduli."""
@@ -161,17 +162,20 @@ class TransE(Decoder):
     def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
         return tail - head
 
-    def numbers_per_score(self, width: int) -> int:
-        return width if self.p == 1 else 1
+    def numbers_per_score(self, entities: Tensor) -> int:
+        # torch's gradient of L1 distances on CUDA holds all differences
+        return entities.size(-1) if self.p == 1 and entities.is_cuda and backend_for(entities) == "torch" else 1
 
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         distance: Tensor = torch.linalg.vector_norm(query - entity, ord=self.p, dim=-1)
         return -distance
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
+        if self.p == 1:
+            return -l1_distances(query, entities)
         # exact differences: the faster way over a matrix product loses digits where vectors are close, and that is
         # where ranks are decided
-        return -torch.cdist(query, entities, p=float(self.p), compute_mode="donot_use_mm_for_euclid_dist")
+        return -torch.cdist(query, entities, p=2.0, compute_mode="donot_use_mm_for_euclid_dist")
 
     def match_all_in_training(self, query: Tensor, entities: Tensor) -> Tensor:
         if self.p == 1:

@@ -10,6 +10,7 @@ from brgcn.ops.count_scores import count_scores
 from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
 from brgcn.ops.mix_rows import mix_rows
 from brgcn.ops.node_level import attend_edges, average_edges
+from brgcn.ops.products import inner_products, l1_distances
 from brgcn.ops.relation_level import add_relations, attend_relations, encounters
 from brgcn.ops.tables import (
     EdgeRows,
@@ -38,6 +39,8 @@ __all__ = [
     "edge_rows",
     "edge_sources",
     "encounters",
+    "inner_products",
+    "l1_distances",
     "lane_seeds",
     "mix_rows",
     "pair_rows",

@@ -16,6 +16,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from brgcn.ops.products import aligned_rows
+
 Match = Callable[[Tensor, Tensor], Tensor]  # (queries [b, d], candidates [C, d]) -> scores [b, C]
 
 
@@ -66,7 +68,7 @@ class _AnswerLoss(torch.autograd.Function):
             with torch.enable_grad():
                 scores = match(asked, wanted)
             loss, slope = _loss_and_slope(scores.detach(), answer_row, answer, answer_weight, correction)
-            ctx.in_one = (scores, asked, wanted, slope.to(scores.dtype))  # type: ignore[attr-defined]
+            ctx.in_one = (scores, asked, wanted, _like(slope, scores))  # type: ignore[attr-defined]
             return loss.to(query.dtype)
         wanted = candidates.detach().requires_grad_()
         query_gradient = torch.empty_like(query)
@@ -82,7 +84,7 @@ class _AnswerLoss(torch.autograd.Function):
             row, place, weight = answer_row[mine] - begin, answer[mine], answer_weight[mine]
             part, slope = _loss_and_slope(scores.detach(), row, place, weight, correction)
             loss += part
-            by_query, by_candidate = torch.autograd.grad(scores, (asked, wanted), slope.to(scores.dtype))
+            by_query, by_candidate = torch.autograd.grad(scores, (asked, wanted), _like(slope, scores))
             query_gradient[begin : begin + rows] = by_query
             candidate_gradient += by_candidate
         ctx.in_one = None  # type: ignore[attr-defined]
@@ -100,6 +102,12 @@ class _AnswerLoss(torch.autograd.Function):
         return query_gradient * slope, candidate_gradient * slope, None, None, None, None, None, None
 
 
+def _like(slope: Tensor, scores: Tensor) -> Tensor:
+    """In the precision of the scores."""
+    same = slope.dtype == scores.dtype
+    return slope if same else aligned_rows(slope.size(0), slope.size(1), scores).copy_(slope)
+
+
 def _first_answers(answer_row: Tensor, queries: int, rows: int) -> list[int]:
     """Place of the first answer of each chunk of ``rows`` queries, and the number of all."""
     bounds = torch.arange(0, queries + rows, rows, device=answer_row.device)
@@ -111,7 +119,8 @@ def _loss_and_slope(
     scores: Tensor, row: Tensor, place: Tensor, weight: Tensor, correction: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The loss of some queries, and what each score [b, C] contributes to it."""
-    free = scores.float() if scores.dtype == torch.bfloat16 else scores.clone()
+    free = aligned_rows(scores.size(0), scores.size(1), scores, torch.promote_types(scores.dtype, torch.float32))
+    free.copy_(scores)
     own = free[row, place]
     if correction is not None:
         free += correction
@@ -120,5 +129,7 @@ def _loss_and_slope(
     top = torch.logsumexp(free, 1)
     loss = (row_weight * top).double().sum() - (weight * own).double().sum()
     slope = free.sub_(top.unsqueeze(1)).exp_().mul_(row_weight.unsqueeze(1))
-    slope.view(-1).index_add_(0, row * scores.size(1) + place, -weight)
+    # rows of scores lie further apart than they are long
+    flat = slope.as_strided((slope.size(0) * slope.stride(0),), (1,)) if slope.numel() else slope.flatten()
+    flat.index_add_(0, row * slope.stride(0) + place, -weight)
     return loss, slope

@@ -13,7 +13,8 @@ from brgcn.ops import backend_for
 
 class Adagrad(torch.optim.Adagrad):
     """torch's, with the same state. Tables of vectors are large and a step is short: on CUDA torch's own passes over
-    them, eleven in all, take longer than the rest of a step."""
+    them, eleven in all, take longer than the rest of a step. The fused steps are not counted in the state, which would
+    matter for a decaying rate alone, and can be recorded as a CUDA graph."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
@@ -28,9 +29,7 @@ class Adagrad(torch.optim.Adagrad):
         from brgcn.ops.gpu.adagrad import adagrad_
 
         for parameter, rate, epsilon in found:
-            state = self.state[parameter]
-            state["step"] += 1
-            adagrad_(parameter, state["sum"], parameter.grad, rate, epsilon)
+            adagrad_(parameter, self.state[parameter]["sum"], parameter.grad, rate, epsilon)
         return None
 
 

@@ -29,7 +29,7 @@ class LinkLoss:
         relations = self.model.relations()
         given, answers = _rows(entities, batch.entity, batch.answer)
         query = self.model.query(given, batch.relation, relations)
-        weight = batch.share if self.settings.loss == "kvsall" else torch.ones_like(batch.share)
+        weight = batch.share if self.settings.loss == "kvsall" else batch.share > 0
         weight = weight.to(query.dtype)
         total = weight.sum()
         loss = answer_loss(
@@ -40,7 +40,7 @@ class LinkLoss:
             weight,
             self.model.decoder.match_all_in_training,
             correction=correction,
-            cells=cells // self.model.decoder.numbers_per_score(entities.size(-1)),
+            cells=cells // self.model.decoder.numbers_per_score(entities),
         )
         loss = loss / total
         if self.settings.n3:
@@ -89,7 +89,8 @@ class LinkLoss:
             relation = relation % self.model.num_relations
         decoder = self.model.decoder
         scores = decoder.match_all_in_training(decoder.relation_query(head, tail), relations)
-        return functional.cross_entropy(scores, relation)
+        counts = (batch.share > 0).to(scores.dtype)
+        return (functional.cross_entropy(scores, relation, reduction="none") * counts).sum() / counts.sum()
 
     def _l2(self, entities: Tensor, relations: Tensor) -> Tensor:
         if not self.settings.l2:

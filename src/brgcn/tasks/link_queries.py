@@ -23,7 +23,15 @@ class QueryBatch(NamedTuple):
     answer_row: Tensor  # [n] ascending
     answer: Tensor  # [n]
     triple: Tensor  # [n] the training triple that each answer comes from
-    share: Tensor  # [n] one over the number of answers that the query has in training
+    share: Tensor  # [n] one over the number of answers that the query has in training; 0: not an answer
+
+    def padded(self, answers: int) -> QueryBatch:
+        """The same with as many answers: the last is repeated, and does not count."""
+        place = torch.arange(answers, device=self.answer.device)
+        real = place < self.answer.numel()
+        place = place.clamp(max=self.answer.numel() - 1)
+        rest = self.answer_row[place], self.answer[place], self.triple[place], self.share[place] * real
+        return QueryBatch(self.entity, self.relation, *rest)
 
 
 class TrainingQueries:
@@ -55,6 +63,12 @@ class TrainingQueries:
 
     def __len__(self) -> int:
         return int(self.entity.numel())
+
+    def most_answers(self, rows: int) -> int:
+        """Answers that so many rows drawn at random practically never exceed."""
+        sizes = self.ptr.diff().double()
+        expected, spread = float(sizes.mean()) * rows, float(sizes.std(correction=0)) * rows**0.5
+        return min(rows * int(sizes.max()), int(expected + 6 * spread) + 1)
 
     def to(self, device: torch.device | str) -> TrainingQueries:
         for name in ("triples", "entity", "relation", "ptr", "answer", "triple", "share"):

@@ -29,6 +29,7 @@ from brgcn.tasks.link_scores import EntityScores
 from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.rank_metrics import summary
 from brgcn.tasks.ranking import rank
+from brgcn.tasks.recorded_step import RecordedStep
 
 CELLS = {"cpu": 1 << 21, "cuda": 1 << 27}  # scores that a step holds at a time
 FEWEST_CELLS = 1 << 16
@@ -118,10 +119,11 @@ class LinkTrainer:
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
             self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
-        self.optimizer = _optimizer(self.model, settings)
+        self.optimizer = _optimizer(self.model, settings, self.device)
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}
         self.on_step = on_step
+        self._recorded = self._recorder()
 
     # ------------------------------------------------------------------ epochs
 
@@ -149,7 +151,7 @@ class LinkTrainer:
         steps = -(-count // size)
         total = torch.zeros((), dtype=torch.double, device=self.device)
         for number, batch in enumerate(batches):
-            total += self._step(batch)
+            total += self._take(batch)
             if self.on_step is not None:
                 self.on_step(number + 1, steps)
         return float(total) / steps
@@ -157,6 +159,27 @@ class LinkTrainer:
     @property
     def cells(self) -> int:
         return self.progress.cells or CELLS[self.device.type]
+
+    def _take(self, batch: Tensor | QueryBatch) -> Tensor:
+        """One step, replayed from a recording where that is possible."""
+        if self._recorded is None or isinstance(batch, Tensor) or not self._recorded.suits(batch):
+            return self._step(batch)
+        if not self._in_one_piece(self._recorded.rows):  # memory ran out since
+            self._recorded = None
+            return self._step(batch)
+        return self._recorded(batch)
+
+    def _recorder(self) -> RecordedStep | None:
+        """Where all steps launch the same kernels: no graph and no sample that changes from step to step."""
+        rows = min(self.settings.batch, len(self.queries))
+        of_table = self.graph is None and self.sampler is None and self.settings.loss != "negatives"
+        if self.device.type != "cuda" or not of_table or not rows or not self._in_one_piece(rows):
+            return None
+        return RecordedStep(self._step, rows, self.queries.most_answers(rows), self.device)
+
+    def _in_one_piece(self, rows: int) -> bool:
+        entity = self.model.entity
+        return rows * len(entity) * self.model.decoder.numbers_per_score(entity) <= self.cells
 
     def _step(self, batch: Tensor | QueryBatch) -> Tensor:
         loss = self._gradients(batch)
@@ -168,6 +191,8 @@ class LinkTrainer:
 
     def _gradients(self, batch: Tensor | QueryBatch) -> Tensor:
         """Of one step, and its loss; where memory runs out, once more in smaller parts with the same random numbers."""
+        if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            return self._compute(batch)
         on_host, on_device = torch.get_rng_state(), _cuda_random(self.device)
         while True:
             try:
@@ -304,9 +329,10 @@ def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:
     return (head * num_relations + relation) * num_entities + tail
 
 
-def _optimizer(model: LinkModel, settings: LinkSettings) -> torch.optim.Optimizer:
+def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
     if settings.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
+        on_cuda = device.type == "cuda"  # where steps may be recorded
+        return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True, capturable=on_cuda)
     return Adagrad(model.parameters(), lr=settings.learning_rate)
 
 

@@ -1,0 +1,69 @@
+"""Scores of many queries against all candidates, and their gradients.
+
+A row of scores has as many numbers as there are candidates, and matrix products on a GPU are up to three times slower
+where rows begin at odd places. So rows are laid out with a few unused numbers between them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from brgcn.ops.backend import backend_for
+from brgcn.ops.precision import autocast_features
+from brgcn.ops.registered import ROOMS
+
+ALIGNED = 8
+
+
+def aligned_rows(rows: int, columns: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """[rows, columns], not filled; each row begins at a multiple of 8."""
+    wide = -(-columns // ALIGNED) * ALIGNED
+    return torch.empty(rows, wide, dtype=dtype or like.dtype, device=like.device)[:, :columns]
+
+
+def inner_products(query: Tensor, candidates: Tensor) -> Tensor:
+    """[b, d] and [N, d] -> [b, N], under autocast in its precision."""
+    products: Tensor = _Products.apply(autocast_features(query), autocast_features(candidates))  # type: ignore[no-untyped-call]
+    return products
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, candidates: Tensor) -> Tensor:
+        ctx.save_for_backward(query, candidates)
+        return torch.mm(query, candidates.T, out=aligned_rows(query.size(0), candidates.size(0), query))
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+        query, candidates = ctx.saved_tensors
+        return slope @ candidates, slope.T @ query
+
+
+def l1_distances(query: Tensor, candidates: Tensor) -> Tensor:
+    """[b, d] and [N, d] -> [b, N] sums of absolute differences."""
+    if backend_for(query) != "triton":
+        return torch.cdist(query, candidates, p=1.0)
+    distances: Tensor = _Distances.apply(query, candidates)  # type: ignore[no-untyped-call]
+    return distances
+
+
+class _Distances(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, candidates: Tensor) -> Tensor:
+        ctx.save_for_backward(query, candidates)
+        distances: Tensor = _fused().distances(query, candidates)
+        return distances
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+        query, candidates = ctx.saved_tensors
+        of_query = _fused().gradient(query, candidates, slope.T.contiguous())
+        return of_query, _fused().gradient(candidates, query, slope)
+
+
+def _fused() -> Any:
+    return importlib.import_module(f"{ROOMS['triton']}.l1")

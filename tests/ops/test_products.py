@@ -1,0 +1,69 @@
+"""Scores of all pairs against plain loops, with their gradients."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+from torch import Tensor
+
+from brgcn.ops import inner_products, l1_distances, use_backend
+from brgcn.ops.gpu import l1
+from brgcn.ops.products import aligned_rows
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+FUSED = pytest.param("triton", marks=pytest.mark.skipif(sys.platform != "linux", reason="Triton is for Linux"))
+
+
+def rows(count: int, width: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(count, width, dtype=torch.double, generator=generator).to(DEVICE).requires_grad_()
+
+
+def by_hand(query: Tensor, candidates: Tensor, absolute: bool) -> Tensor:
+    found = []
+    for q in query:
+        found.append(torch.stack([(q - c).abs().sum() if absolute else (q * c).sum() for c in candidates]))
+    return torch.stack(found)
+
+
+def same(function, absolute: bool, sizes: tuple[int, int, int]) -> None:
+    b, n, width = sizes
+    query, candidates = rows(b, width, 0), rows(n, width, 1)
+    slope = torch.randn(b, n, dtype=torch.double, device=DEVICE)
+    if absolute:
+        with torch.no_grad():
+            candidates[0] = query[0]  # differences of 0 have no gradient
+    expected = by_hand(query, candidates, absolute)
+    gradients = torch.autograd.grad(expected, (query, candidates), slope)
+    found = function(query, candidates)
+    torch.testing.assert_close(found, expected)
+    for mine, theirs in zip(torch.autograd.grad(found, (query, candidates), slope), gradients, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 8, 1), (7, 1, 3)])
+def test_inner_products(sizes: tuple[int, int, int]) -> None:
+    same(inner_products, False, sizes)
+
+
+@pytest.mark.parametrize("backend", ["torch", FUSED])
+@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 70, 3), (20, 3, 67)])
+def test_l1_distances(backend: str, sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(l1, "OTHERS", 4)
+    with use_backend(backend):
+        same(l1_distances, True, sizes)
+
+
+def test_rows_begin_at_multiples_of_eight() -> None:
+    for columns in (1, 8, 13):
+        table = aligned_rows(3, columns, torch.zeros(1))
+        assert table.shape == (3, columns)
+        assert table.stride(0) % 8 == 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="autocast to bfloat16 is for CUDA here")
+def test_autocast() -> None:
+    with torch.autocast("cuda", torch.bfloat16):
+        assert inner_products(rows(2, 3, 0).float(), rows(4, 3, 1).float()).dtype == torch.bfloat16
