@@ -160,9 +160,12 @@ def test_steps_of_one_shape_are_those_of_any_shape(optimizer: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="steps are recorded on CUDA")
 @pytest.mark.parametrize("decoder", ["complex", "hole", "transe", "transe-l2"])
 @pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
-def test_replayed_steps_train_as_eager_ones(decoder: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("encoder", ["none", "brgcn"])
+def test_replayed_steps_train_as_eager_ones(
+    encoder: str, decoder: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BRGCN_BACKEND", "auto")
-    changes = {"decoder": decoder, "epochs": 6, "batch": 7, "precision": precision, "entity_dropout": 0.1}
+    changes = {"encoder": encoder, "decoder": decoder, "epochs": 6, "batch": 7, "precision": precision, "n3": 0.01}
     built = [trainer(device="cuda", **changes) for _ in range(2)]
     assert built[0]._recorded is not None
     built[1]._recorded = None

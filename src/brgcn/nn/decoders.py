@@ -131,11 +131,10 @@ class HolE(Decoder):
         """[.., width // 2 + 1] of the frequencies, scaled so that a score is a sum of their products: N3 is for these,
         as for the complex numbers of ComplEx, and not for coordinates that no score multiplies with each other."""
         width, spectrum = vectors.size(-1), _spectrum(vectors)
-        twice = torch.full((spectrum.size(-1),), 2.0, device=vectors.device, dtype=spectrum.real.dtype)
-        twice[0] = 1.0  # a frequency and its negative are one, but for 0 and the highest of an even width
-        if width % 2 == 0:
-            twice[-1] = 1.0
-        return _moduli(spectrum.real, spectrum.imag) * (twice / width) ** (1 / 3)
+        frequency = torch.arange(spectrum.size(-1), device=vectors.device)
+        # a frequency and its negative are one, but for 0 and the highest of an even width
+        times = torch.where((frequency == 0) | (2 * frequency == width), 1, 2) / width
+        return _moduli(spectrum.real, spectrum.imag) * times.to(spectrum.real.dtype) ** (1 / 3)
 
 
 def _spectrum(vectors: Tensor) -> Tensor:

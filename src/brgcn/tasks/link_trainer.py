@@ -170,10 +170,11 @@ class LinkTrainer:
         return self._recorded(batch)
 
     def _recorder(self) -> RecordedStep | None:
-        """Where all steps launch the same kernels: no graph and no sample that changes from step to step."""
+        """Where all steps launch the same kernels: no sample and no graph that changes from step to step."""
         rows = min(self.settings.batch, len(self.queries))
-        of_table = self.graph is None and self.sampler is None and self.settings.loss != "negatives"
-        if self.device.type != "cuda" or not of_table or not rows or not self._in_one_piece(rows):
+        changing = self.sampler is not None or self.settings.loss == "negatives"
+        changing |= self.graph is not None and (self._cuts_graph or self.settings.dropout > 0)
+        if self.device.type != "cuda" or changing or not rows or not self._in_one_piece(rows):
             return None
         return RecordedStep(self._step, rows, self.queries.most_answers(rows), self.device)
 
@@ -235,14 +236,19 @@ class LinkTrainer:
         if graph is None:
             return self.model.entities(None)
         seed = int(torch.randint(2**31, ()))
-        keep = torch.ones(graph.num_edges, dtype=torch.bool, device=self.device)
-        if self._edge_triple is not None:
-            keep &= self._visible(scored)[self._edge_triple]
-        if self.settings.edge_dropout:
-            keep &= torch.rand(graph.num_edges, device=self.device) >= self.settings.edge_dropout
-        if self._edge_triple is not None or self.settings.edge_dropout:
+        if self._cuts_graph:
+            keep = torch.ones(graph.num_edges, dtype=torch.bool, device=self.device)
+            if self._edge_triple is not None:
+                keep &= self._visible(scored)[self._edge_triple]
+            if self.settings.edge_dropout:
+                keep &= torch.rand(graph.num_edges, device=self.device) >= self.settings.edge_dropout
             graph = keep_edges(graph, keep)
         return self.model.entities(graph, seed)
+
+    @property
+    def _cuts_graph(self) -> bool:
+        """Whether each step has a message graph of its own."""
+        return self._edge_triple is not None or self.settings.edge_dropout > 0
 
     def _visible(self, scored: Tensor) -> Tensor:
         """[triples + 1] which training triples pass messages while some are ``scored``; the last is none of them."""
