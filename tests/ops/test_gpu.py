@@ -10,7 +10,7 @@ from torch import Tensor
 from twin import random_edges, tensors
 
 from brgcn.graph import Origin, RelationalGraph
-from brgcn.ops import node_level
+from brgcn.ops import node_level, relation_level
 from brgcn.ops.backend import use_backend
 from brgcn.ops.dropout import combine_seed, lane_seeds
 from brgcn.ops.mix_rows import mix_rows
@@ -198,6 +198,22 @@ def test_attend_relations(name, lanes, channels, dtype, with_root, relu) -> None
 
 
 # ---------------------------------------------------------------------- typed maps
+
+
+@pytest.mark.parametrize("name", ["random", "hub", "empty", "no nodes"])
+@pytest.mark.parametrize(("with_root", "relu"), [(False, False), (True, True)])
+def test_attend_relations_of_wide_rows(name, with_root, relu, monkeypatch) -> None:
+    monkeypatch.setattr(relation_level, "WIDEST", 4)
+    graph = GRAPHS[name]()
+    projected, root = draw(graph.num_pairs, 2, 3 * 5), draw(graph.num_targets, 2, 5)
+
+    def attend(projected: Tensor, root: Tensor) -> Tensor:
+        return attend_relations(projected, graph, root=root if with_root else None, relu=relu, scale=0.7)[0]
+
+    if with_root:
+        check(attend, projected, root)
+    else:
+        check(lambda projected: attend(projected, root), projected)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
 from brgcn.errors import DataError
 from brgcn.graph import RelationalGraph
+from brgcn.tasks.link_loss import LinkLoss
 from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.link_trainer import LinkTrainer
 from brgcn.tasks.recorded_step import RecordedStep
@@ -45,6 +48,7 @@ def edges_of(graph: RelationalGraph | None) -> zip:
         {"decoder": "hole", "n3": 0.001, "relation_prediction": 0.5},
         {"candidates": 5, "entity_dropout": 0.1},
         {"encoder": "brgcn", "learning_rate": 0.03, "initial_scale": 0.3},
+        {"encoder": "brgcn", "batches_per_pass": 3, "mask_target_edges": True, "initial_scale": 0.3},
         {"encoder": "rgcn", "bases": 2, "edge_dropout": 0.3, "learning_rate": 0.03, "initial_scale": 0.3},
         {"loss": "negatives", "negatives": 4, "optimizer": "adam", "learning_rate": 0.05, "epochs": 60},
         {"loss": "negatives", "reciprocal": False, "optimizer": "adam", "learning_rate": 0.05, "epochs": 60},
@@ -68,7 +72,15 @@ def test_the_same_seed_gives_the_same_run_and_the_users_random_numbers_are_left_
     assert first != other
 
 
-@pytest.mark.parametrize("changes", [{}, {"encoder": "brgcn", "dropout": 0.3, "optimizer": "adam"}, {"candidates": 4}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"encoder": "brgcn", "dropout": 0.3, "optimizer": "adam"},
+        {"encoder": "brgcn", "batches_per_pass": 3, "edge_dropout": 0.2},
+        {"candidates": 4},
+    ],
+)
 def test_going_on_is_as_if_it_had_never_stopped(changes: dict[str, object]) -> None:
     whole = trainer(epochs=6, evaluate_every=2, **changes)
     records = list(whole.epochs())
@@ -94,30 +106,28 @@ def test_the_best_weights_are_kept_and_patience_ends_it() -> None:
 
 def test_scored_triples_are_hidden_from_the_encoder_in_both_directions() -> None:
     masked = trainer(encoder="rgcn", mask_target_edges=True)
+    assert masked.visible is not None
     assert masked.graph is not None
-    assert masked._edge_triple is not None
-    whole = masked.graph
-    for edge in range(whole.num_edges):
-        source, target = whole.edge_index[:, edge].tolist()
-        relation = int(whole.edge_type[edge])
-        h, r, t = (source, relation, target) if relation < 2 else (target, relation - 2, source)
-        assert masked.queries.triples[masked._edge_triple[edge]].tolist() == [h, r, t]
-    seen = []
-    masked.model.entities = lambda graph, seed=None: seen.append(graph) or masked.model.entity  # type: ignore[method-assign,assignment]
-    masked._entities(torch.tensor([0, 1]))
-    assert seen[0].num_edges == whole.num_edges - 4
+    scored = torch.tensor([0, 3])
+    seen = {(int(s), int(t), int(r)) for s, t, r in edges_of(masked.visible(scored))}
+    hidden = {(int(s), int(t), int(r)) for s, t, r in edges_of(masked.graph)} - seen
+    expected = set()
+    for h, r, t in masked.queries.triples[scored].tolist():
+        expected |= {(h, t, r), (t, h, r + 2)}
+    assert hidden == expected
+    assert masked.visible(scored).num_edges == masked.graph.num_edges - 4
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_step_can_see_a_share_of_its_own_triples_alone(share: float) -> None:
     half = trainer(encoder="rgcn", batch_graph=share)
-    seen = []
-    half.model.entities = lambda graph, seed=None: seen.append(graph) or half.model.entity  # type: ignore[method-assign,assignment]
+    assert half.visible is not None
     scored = torch.arange(0, 60, 2)
-    half._entities(scored)
-    assert half._edge_triple is not None
-    order = {(int(s), int(t), int(r)): n for n, (s, t, r) in enumerate(edges_of(half.graph))}
-    triples = [int(half._edge_triple[order[int(s), int(t), int(r)]]) for s, t, r in edges_of(seen[0])]
+    place = {tuple(triple): n for n, triple in enumerate(half.queries.triples.tolist())}
+    triples = []
+    for source, target, relation in edges_of(half.visible(scored)):
+        s, t, r = int(source), int(target), int(relation)
+        triples.append(place[(s, r, t) if r < 2 else (t, r - 2, s)])
     assert set(triples) <= set(scored.tolist())
     assert len(triples) == 2 * len(set(triples))  # in both directions
     assert len(set(triples)) == len(scored) if share == 1 else 5 < len(set(triples)) < 25
@@ -146,6 +156,40 @@ def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.Monkey
     assert again.cells == 1 << 19
 
 
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_batches_that_share_a_pass_by_hand(residual: bool, masked: bool) -> None:
+    """Two batches move the table and the relations with the encoder's part held; then their mean gradient goes through
+    the encoder as it was."""
+    changes = {"encoder": "rgcn", "batch": 10, "batches_per_pass": 2, "residual": residual, "n3": 0.01}
+    ours = trainer(mask_target_edges=masked, initial_scale=0.3, learning_rate=0.05, **changes)
+    model = copy.deepcopy(ours.model).train()
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+    batches = list(ours.queries.batches(torch.arange(20), 10))
+    assert ours._shared is not None
+    assert ours.visible is not None
+    ours._take_together(ours._shared, batches)
+
+    table = model.entity.detach().clone().requires_grad_()
+    graph = ours.visible(torch.cat([batch.triple for batch in batches]))
+    encoded = table
+    for layer in model.layers:
+        encoded = layer(encoded, graph)
+    slopes = []
+    for batch in batches:
+        optimizer.zero_grad()
+        held = encoded.detach().clone().requires_grad_()
+        LinkLoss(model, ours.settings).of_queries(model.entity + held if residual else held, batch, 1 << 20).backward()
+        slopes.append(held.grad)
+        optimizer.step()
+    optimizer.zero_grad()
+    encoded.backward(torch.stack(slopes).mean(0))
+    model.entity.grad = table.grad
+    optimizer.step()
+    for (name, mine), theirs in zip(ours.model.named_parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6, msg=name)
+
+
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
 def test_steps_of_one_shape_are_those_of_any_shape(optimizer: str) -> None:
     """What is recorded on CUDA: batches filled up to the same number of answers, and the rest as it comes."""
@@ -160,12 +204,12 @@ def test_steps_of_one_shape_are_those_of_any_shape(optimizer: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="steps are recorded on CUDA")
 @pytest.mark.parametrize("decoder", ["complex", "hole", "transe", "transe-l2"])
 @pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
-@pytest.mark.parametrize("encoder", ["none", "brgcn"])
+@pytest.mark.parametrize("encoder", [{}, {"encoder": "brgcn"}, {"encoder": "brgcn", "batches_per_pass": 3}])
 def test_replayed_steps_train_as_eager_ones(
-    encoder: str, decoder: str, precision: str, monkeypatch: pytest.MonkeyPatch
+    encoder: dict[str, object], decoder: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRGCN_BACKEND", "auto")
-    changes = {"encoder": encoder, "decoder": decoder, "epochs": 6, "batch": 7, "precision": precision, "n3": 0.01}
+    changes = {**encoder, "decoder": decoder, "epochs": 6, "batch": 7, "precision": precision, "n3": 0.01}
     built = [trainer(device="cuda", **changes) for _ in range(2)]
     assert built[0]._recorded is not None
     built[1]._recorded = None

@@ -71,14 +71,25 @@ class LinkModel(nn.Module):
 
     def entities(self, graph: RelationalGraph | None, seed: Seed = None) -> Tensor:
         """[N, width] the vectors that the decoder sees; ``graph`` with inverse relations where there is an encoder."""
-        h = self._dropped(self.entity, self.entity_dropout)
         if not len(self.layers):
-            return h
+            return self._dropped(self.entity, self.entity_dropout)
         assert graph is not None
-        encoded = h
-        for number, layer in enumerate(self.layers):
-            encoded = layer(encoded, graph, seed=layer_seed(seed, number))
+        h = self._dropped(self.entity, self.entity_dropout)
+        encoded = self._encode(h, graph, seed)
         return h + encoded if self.residual else encoded
+
+    def encode(self, table: Tensor, graph: RelationalGraph, seed: Seed = None) -> Tensor:
+        """What the encoder makes of a table [N, width], without the residual."""
+        return self._encode(self._dropped(table, self.entity_dropout), graph, seed)
+
+    def joined(self, encoded: Tensor) -> Tensor:
+        """The vectors of all entities where the encoder's part of them is known."""
+        return self._dropped(self.entity, self.entity_dropout) + encoded if self.residual else encoded
+
+    def _encode(self, h: Tensor, graph: RelationalGraph, seed: Seed) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            h = layer(h, graph, seed=layer_seed(seed, number))
+        return h
 
     def some_entities(self, ids: Tensor) -> Tensor:
         """[M, width] rows of the table, for a model without an encoder; their gradient is sparse."""

@@ -14,10 +14,12 @@ from torch import Tensor
 
 from brgcn.graph import RelationalGraph, ragged_range
 from brgcn.ops.backend import backend_for
+from brgcn.ops.node_level import attend_edges
 from brgcn.ops.precision import autocast_features
 from brgcn.ops.registered import FusedOp
 from brgcn.ops.segment import segment_softmax, segment_sum, sum_in_order
-from brgcn.ops.tables import layout
+from brgcn.ops.tables import EdgeRows, TypedRows, edge_rows, edge_sources, layout, typed_rows
+from brgcn.ops.typed_dot import typed_dot
 
 
 class Encounters(NamedTuple):
@@ -55,9 +57,10 @@ def attend_relations(
     inside = None if root is None or root_outside else root.to(projected.dtype)
     backend = backend_for(projected)
     attention = None
-    too_wide = backend == "triton" and projected.size(2) > 3 * WIDEST
-    if backend == "torch" or too_wide or with_self or want_attention:
+    if backend == "torch" or with_self or want_attention:
         out, attention = _attend_relations(projected, inside, graph, with_self, relu, scale)
+    elif backend == "triton" and projected.size(2) > 3 * WIDEST:
+        out = _attend_wide(projected, inside, graph, relu, scale)
     else:
         out = _fused(backend, projected, inside, _tables(graph, backend, projected.size(2) // 3), relu, scale)
     if mean:
@@ -77,10 +80,45 @@ def _attend_relations(
     if root is not None:
         attended = attended + root.index_select(0, meet.member_node)
     out = segment_sum(attended.relu() if relu else attended, meet.member_node, graph.num_targets)
+    return _with_lonely(out, root, graph, relu).to(projected.dtype), attention
+
+
+def _with_lonely(out: Tensor, root: Tensor | None, graph: RelationalGraph, relu: bool) -> Tensor:
+    """Nodes without members are what their self-connection says."""
+    if root is None:
+        return out
+    lonely = (member_count(graph, False) == 0)[:, None, None]
+    return torch.where(lonely, root.relu() if relu else root, out)
+
+
+def _attend_wide(projected: Tensor, root: Tensor | None, graph: RelationalGraph, relu: bool, scale: float) -> Tensor:
+    """Rows of which a program cannot hold many: the members are nodes of a graph whose edges are their encounters, and
+    what is fused for edges is so for these. Nothing is held that has both encounters and channels."""
+    query, key, value = (part.contiguous() for part in projected.chunk(3, dim=-1))
+    met = graph.derived("meeting", _meeting)
+    scores = typed_dot(query, key, met.dots) * scale
+    alike = scores.new_zeros(graph.num_pairs, scores.size(1))
+    attended, _ = attend_edges(value, edge_sources(met.graph), alike, scores, met.scores, met.graph, negative_slope=1.0)
     if root is not None:
-        lonely = (member_count(graph, False) == 0)[:, None, None]
-        out = torch.where(lonely, root.relu() if relu else root, out)
-    return out.to(projected.dtype), attention
+        attended = attended + root.index_select(0, graph.pair_node)
+    out = sum_in_order(attended.relu() if relu else attended, graph.pair_node, graph.node_ptr)
+    return _with_lonely(out, root, graph, relu)
+
+
+class Meeting(NamedTuple):
+    """The encounters of pairs, as edges from the pair that is attended to."""
+
+    graph: RelationalGraph
+    dots: TypedRows  # query and key of each edge
+    scores: EdgeRows  # an edge's score is its own
+
+
+def _meeting(graph: RelationalGraph) -> Meeting:
+    meet, pairs = _encounters(graph), graph.num_pairs
+    edges = torch.stack([meet.key, meet.query])
+    meeting = RelationalGraph.from_edges(edges, torch.zeros_like(meet.key), pairs, 1)
+    place = torch.arange(meet.key.numel(), device=graph.device)
+    return Meeting(meeting, typed_rows(meet.query, meet.key, pairs, pairs), edge_rows(place, place.numel()))
 
 
 def _wide(tensor: Tensor) -> torch.dtype:

@@ -40,6 +40,7 @@ class LinkSettings:
     message_graph: str = setting("true", f"what the encoder sees, one of {', '.join(MESSAGE_GRAPHS)}")
     mask_target_edges: bool = setting(False, "hide the triples that are scored from the encoder, in training")
     batch_graph: float = setting(0.0, "share of a step's own triples that the encoder sees in training; 0: all triples")
+    batches_per_pass: int = setting(1, "batches that are trained with one pass of the encoder")
     dropout: float = setting(0.0, "share of edges whose attention is dropped in training")
     edge_dropout: float = setting(0.0, "share of edges that are taken out of the encoder's graph in training")
     # ---------------------------------------------------------------- loss
@@ -73,7 +74,7 @@ class LinkSettings:
         check_one_of("loss", self.loss, LOSSES)
         check_one_of("optimizer", self.optimizer, OPTIMIZERS)
         check_one_of("precision", self.precision, PRECISIONS)
-        for name in ("width", "layers", "heads", "negatives", "epochs", "evaluate_every"):
+        for name in ("width", "layers", "heads", "negatives", "batches_per_pass", "epochs", "evaluate_every"):
             check_at_least(name, getattr(self, name), 1)
         for name in (
             "bases",

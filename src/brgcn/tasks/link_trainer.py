@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from brgcn.errors import DataError, is_out_of_memory
 from brgcn.graph import RelationalGraph
-from brgcn.message_graph import keep_edges, message_graph
+from brgcn.message_graph import message_graph
 from brgcn.nn.link_model import LinkModel
 from brgcn.nn.scorer import torch_seeded
 from brgcn.ops import combine_seed
@@ -30,6 +31,8 @@ from brgcn.tasks.link_settings import LinkSettings
 from brgcn.tasks.rank_metrics import summary
 from brgcn.tasks.ranking import rank
 from brgcn.tasks.recorded_step import RecordedStep
+from brgcn.tasks.shared_pass import SharedPass
+from brgcn.tasks.visible_graph import VisibleGraph
 
 CELLS = {"cpu": 1 << 21, "cuda": 1 << 27}  # scores that a step holds at a time
 FEWEST_CELLS = 1 << 16
@@ -112,10 +115,10 @@ class LinkTrainer:
         if 0 < settings.candidates < entities:
             self.sampler = Sampler(self.queries, settings.batch, settings.candidates)
         self.graph: RelationalGraph | None = None
+        self.visible: VisibleGraph | None = None
         if settings.encoder != "none":
             self.graph = message_graph(graph, settings.message_graph, seed).to(self.device)
-        by_triple = settings.mask_target_edges or settings.batch_graph
-        self._edge_triple = self._triples_of_edges() if by_triple and self.graph is not None else None
+            self.visible = VisibleGraph(self.graph, self.queries.triples, settings)
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
             self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
@@ -123,6 +126,8 @@ class LinkTrainer:
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}
         self.on_step = on_step
+        shares = self.visible is not None and settings.batches_per_pass > 1
+        self._shared = SharedPass(self.model) if shares else None
         self._recorded = self._recorder()
 
     # ------------------------------------------------------------------ epochs
@@ -147,13 +152,15 @@ class LinkTrainer:
         by_triples = self.settings.loss == "negatives"
         count = len(self.directed) if by_triples else len(self.queries)
         order, size = torch.randperm(count, device=self.device), self.settings.batch or count
-        batches = order.split(size) if by_triples else self.queries.batches(order, size)
-        steps = -(-count // size)
+        batches = iter(order.split(size) if by_triples else self.queries.batches(order, size))
+        steps, done = -(-count // size), 0
         total = torch.zeros((), dtype=torch.double, device=self.device)
-        for number, batch in enumerate(batches):
-            total += self._take(batch)
+        together = 1 if self._shared is None else self.settings.batches_per_pass
+        while some := list(islice(batches, together)):
+            total += self._take(some[0]) if self._shared is None else self._take_together(self._shared, some)
+            done += len(some)
             if self.on_step is not None:
-                self.on_step(number + 1, steps)
+                self.on_step(done, steps)
         return float(total) / steps
 
     @property
@@ -169,11 +176,25 @@ class LinkTrainer:
             return self._step(batch)
         return self._recorded(batch)
 
+    def _take_together(self, shared: SharedPass, batches: Sequence[Tensor | QueryBatch]) -> Tensor:
+        """A step for each batch, and one of the encoder; the sum of their losses."""
+        assert self.visible is not None
+        scored = torch.cat([self._triples_of(batch) for batch in batches])
+        with _precision(self.settings.precision, self.device):
+            shared.begin(self.visible(scored), _seed())
+        loss = torch.stack([self._take(batch) for batch in batches]).sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        with _precision(self.settings.precision, self.device):
+            shared.finish(len(batches))
+        self._move()
+        return loss
+
     def _recorder(self) -> RecordedStep | None:
         """Where all steps launch the same kernels: no sample and no graph that changes from step to step."""
         rows = min(self.settings.batch, len(self.queries))
         changing = self.sampler is not None or self.settings.loss == "negatives"
-        changing |= self.graph is not None and (self._cuts_graph or self.settings.dropout > 0)
+        if self.visible is not None and self._shared is None:
+            changing |= self.visible.changes or self.settings.dropout > 0
         if self.device.type != "cuda" or changing or not rows or not self._in_one_piece(rows):
             return None
         return RecordedStep(self._step, rows, self.queries.most_answers(rows), self.device)
@@ -184,11 +205,15 @@ class LinkTrainer:
 
     def _step(self, batch: Tensor | QueryBatch) -> Tensor:
         loss = self._gradients(batch)
+        self._move()
+        return loss
+
+    def _move(self) -> None:
+        """Along the gradients."""
         if self.settings.clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         with torch.sparse.check_sparse_tensor_invariants(False):  # torch asks to say so; the indices are its own
             self.optimizer.step()
-        return loss
 
     def _gradients(self, batch: Tensor | QueryBatch) -> Tensor:
         """Of one step, and its loss; where memory runs out, once more in smaller parts with the same random numbers."""
@@ -213,71 +238,45 @@ class LinkTrainer:
         """``batch`` holds queries, or with the loss ``negatives`` places of triples."""
         self.optimizer.zero_grad(set_to_none=True)
         with _precision(self.settings.precision, self.device):
-            if isinstance(batch, Tensor):
-                entities = self._entities(batch % len(self.queries.triples))
-                loss = self.loss.of_triples(entities, self.directed[batch])
+            if self._samples_alone:
+                loss = self._loss(batch, None)
             else:
-                loss = self._loss_of_queries(batch)
+                entities = self._entities(batch) if self._shared is None else self._shared.entities()
+                if self._shared is not None:
+                    entities.retain_grad()
+                loss = self._loss(batch, entities)
             loss.backward()
+            if self._shared is not None:
+                self._shared.collect(entities)
         return loss.detach().double()
 
-    def _loss_of_queries(self, batch: QueryBatch) -> Tensor:
+    def _loss(self, batch: Tensor | QueryBatch, entities: Tensor | None) -> Tensor:
+        """Of a batch, given the vectors of all entities; they are not needed where a sample of the table is enough."""
+        if isinstance(batch, Tensor):
+            assert entities is not None
+            return self.loss.of_triples(entities, self.directed[batch])
         if self.sampler is None:
-            return self.loss.of_queries(self._entities(batch.triple), batch, self.cells)
+            assert entities is not None
+            return self.loss.of_queries(entities, batch, self.cells)
         ids, local = self.sampler.sample(batch)
-        # rows that a batch does not touch have no gradient, and Adagrad leaves them where they are
-        alone = self.graph is None and self.settings.optimizer == "adagrad" and not self.settings.clip
-        some = self.model.some_entities(ids) if alone else self._entities(batch.triple)[ids]
+        some = self.model.some_entities(ids) if entities is None else entities[ids]
         return self.loss.of_queries(some, local, self.cells, self.sampler.correction[ids])
 
-    def _entities(self, scored: Tensor) -> Tensor:
-        """[N, width] while the triples ``scored`` are the target."""
-        graph = self.graph
-        if graph is None:
-            return self.model.entities(None)
-        seed = int(torch.randint(2**31, ()))
-        if self._cuts_graph:
-            keep = torch.ones(graph.num_edges, dtype=torch.bool, device=self.device)
-            if self._edge_triple is not None:
-                keep &= self._visible(scored)[self._edge_triple]
-            if self.settings.edge_dropout:
-                keep &= torch.rand(graph.num_edges, device=self.device) >= self.settings.edge_dropout
-            graph = keep_edges(graph, keep)
-        return self.model.entities(graph, seed)
-
     @property
-    def _cuts_graph(self) -> bool:
-        """Whether each step has a message graph of its own."""
-        return self._edge_triple is not None or self.settings.edge_dropout > 0
+    def _samples_alone(self) -> bool:
+        """Rows that a batch does not touch have no gradient, and Adagrad leaves them where they are."""
+        alone = self.graph is None and self.settings.optimizer == "adagrad" and not self.settings.clip
+        return alone and self.sampler is not None and self.settings.loss != "negatives"
 
-    def _visible(self, scored: Tensor) -> Tensor:
-        """[triples + 1] which training triples pass messages while some are ``scored``; the last is none of them."""
-        share = self.settings.batch_graph
-        visible = torch.full((len(self.queries.triples) + 1,), not share, dtype=torch.bool, device=self.device)
-        if share:
-            visible[scored[torch.rand(scored.numel(), device=self.device) < share]] = True
-        if self.settings.mask_target_edges:
-            visible[scored] = False
-        return visible
+    def _entities(self, batch: Tensor | QueryBatch) -> Tensor:
+        """[N, width] while these are the target."""
+        if self.visible is None:
+            return self.model.entities(None)
+        return self.model.entities(self.visible(self._triples_of(batch)), _seed())
 
-    def _triples_of_edges(self) -> Tensor:
-        """[E] the training triple of each edge of the message graph, in either direction; their number if none."""
-        assert self.graph is not None
-        original = self.graph.num_original_relations
-        source, target, relation = self.graph.edge_source, self.graph.edge_target, self.graph.edge_type
-        forward = relation < original
-        triples = torch.stack(
-            [
-                torch.where(forward, source, target),
-                self.graph.original_relation(relation),
-                torch.where(forward, target, source),
-            ],
-            dim=1,
-        )
-        edge = _keys(triples, original, self.graph.num_nodes)
-        keys, order = _keys(self.queries.triples, original, self.graph.num_nodes).sort()
-        place = torch.searchsorted(keys, edge).clamp(max=keys.numel() - 1)
-        return torch.where(keys[place] == edge, order[place], keys.numel())
+    def _triples_of(self, batch: Tensor | QueryBatch) -> Tensor:
+        """Places of the training triples that a batch asks for."""
+        return batch % len(self.queries.triples) if isinstance(batch, Tensor) else batch.triple
 
     # ------------------------------------------------------------------ results
 
@@ -325,14 +324,13 @@ class LinkTrainer:
                     self.optimizer.state[parameter][kept] = found.clone().to("cpu" if on_host else self.device)
 
 
+def _seed() -> int:
+    """Of the dropout of a pass of the encoder."""
+    return int(torch.randint(2**31, ()))
+
+
 def _cuda_random(device: torch.device) -> Tensor | None:
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-
-def _keys(triples: Tensor, num_relations: int, num_entities: int) -> Tensor:
-    """[n] a number for each triple."""
-    head, relation, tail = triples.unbind(1)
-    return (head * num_relations + relation) * num_entities + tail
 
 
 def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
