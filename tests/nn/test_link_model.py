@@ -27,6 +27,8 @@ def test_both_sides_are_the_triples_score(name: str, encoder: str) -> None:
     model = LinkModel(
         ENTITIES, RELATIONS, encoder=encoder, decoder_name=name, width=WIDTH, reciprocal=False, initial_scale=1.0
     ).double()
+    for parameter in model.layers.parameters():
+        torch.nn.init.normal_(parameter)  # an encoder adds nothing before training
     scores = EntityScores(model, graph())
     everyone = torch.arange(ENTITIES)
     for relation in range(RELATIONS):
@@ -50,11 +52,22 @@ def test_a_reciprocal_relation_has_a_vector_of_its_own() -> None:
     torch.testing.assert_close(scores.heads(tail, rows), by_hand)
 
 
+@pytest.mark.parametrize("bases", [0, 2])
+@pytest.mark.parametrize("encoder", MODELS)
+def test_with_a_residual_training_starts_from_the_table(encoder: str, bases: int) -> None:
+    model = LinkModel(ENTITIES, RELATIONS, encoder=encoder, width=WIDTH, num_layers=2, num_bases=bases)
+    vectors = model.entities(graph())
+    assert torch.equal(vectors, model.entity)
+    vectors.square().sum().backward()
+    moved = {name for name, parameter in model.layers[-1].named_parameters() if parameter.grad.abs().max() > 0}
+    assert {"root", "value_coefficients" if bases else "value"} <= moved
+
+
 def test_the_residual_is_the_table() -> None:
     torch.manual_seed(0)
     with_it = LinkModel(ENTITIES, RELATIONS, encoder="brgcn", width=WIDTH, residual=True, initial_scale=1.0)
     without = LinkModel(ENTITIES, RELATIONS, encoder="brgcn", width=WIDTH, residual=False)
-    without.load_state_dict(with_it.state_dict())
+    with_it.load_state_dict(without.state_dict())
     torch.testing.assert_close(with_it.entities(graph()), without.entities(graph()) + with_it.entity)
 
 

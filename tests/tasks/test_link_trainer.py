@@ -163,6 +163,8 @@ def test_batches_that_share_a_pass_by_hand(residual: bool, masked: bool) -> None
     the encoder as it was."""
     changes = {"encoder": "rgcn", "batch": 10, "batches_per_pass": 2, "residual": residual, "n3": 0.01}
     ours = trainer(mask_target_edges=masked, initial_scale=0.3, learning_rate=0.05, **changes)
+    for parameter in ours.model.layers.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
     model = copy.deepcopy(ours.model).train()
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
     batches = list(ours.queries.batches(torch.arange(20), 10))

@@ -16,7 +16,7 @@ from brgcn.nn.slots import Seed, layer_seed
 
 class LinkModel(nn.Module):
     """Without an encoder, a table with a vector for each entity. With one, the table is what enters it, and with
-    ``residual`` it is also added to what comes out.
+    ``residual`` it is also added to what comes out, which is nothing before training.
 
     Relations are *directed*: r < R asks (h, r, ?), its inverse r + R asks (?, r, t) with the tail given. ``reciprocal``
     gives the inverse a vector of its own and asks for a tail; otherwise the decoder is asked for the head.
@@ -68,6 +68,16 @@ class LinkModel(nn.Module):
         nn.init.normal_(self.relation, std=self.initial_scale)
         for layer in self.layers:
             layer.reset_parameters()  # type: ignore[operator]
+        if self.residual and len(self.layers):
+            self._start_from_the_table()
+
+    def _start_from_the_table(self) -> None:
+        """The encoder adds nothing at first: before vectors mean anything, their mixtures are noise that takes training
+        many epochs to get over."""
+        last = dict(self.layers[-1].named_parameters())
+        for name in ("value", "value_coefficients", "root"):
+            if name in last:
+                nn.init.zeros_(last[name])
 
     def entities(self, graph: RelationalGraph | None, seed: Seed = None) -> Tensor:
         """[N, width] the vectors that the decoder sees; ``graph`` with inverse relations where there is an encoder."""

@@ -56,6 +56,7 @@ class LinkSettings:
     # ---------------------------------------------------------------- training
     optimizer: str = setting("adagrad", f"one of {', '.join(OPTIMIZERS)}")
     learning_rate: float = setting(0.1, "of the optimizer")
+    encoder_learning_rate: float = setting(0.0, "of the parameters of the encoder; 0: the same")
     batch: int = setting(500, "queries (with the loss negatives: triples) per step; 0: all")
     epochs: int = setting(100, "passes over the training triples, at most")
     evaluate_every: int = setting(5, "epochs between two looks at the validation triples")
@@ -87,6 +88,7 @@ class LinkSettings:
             "n3",
             "l2",
             "clip",
+            "encoder_learning_rate",
         ):
             check_at_least(name, getattr(self, name), 0)
         for name in ("dropout", "edge_dropout", "entity_dropout", "relation_dropout"):

@@ -334,10 +334,13 @@ def _cuda_random(device: torch.device) -> Tensor | None:
 
 
 def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
+    rate = settings.encoder_learning_rate or settings.learning_rate
+    tables: dict[str, Any] = {"params": [model.entity, model.relation]}
+    groups = [tables, {"params": list(model.layers.parameters()), "lr": rate}]
     if settings.optimizer == "adam":
         on_cuda = device.type == "cuda"  # where steps may be recorded
-        return torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True, capturable=on_cuda)
-    return Adagrad(model.parameters(), lr=settings.learning_rate)
+        return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True, capturable=on_cuda)
+    return Adagrad(groups, lr=settings.learning_rate)
 
 
 @contextlib.contextmanager
