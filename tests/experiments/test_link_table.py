@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from brgcn.cli import main
+from brgcn.config import update
 from brgcn.data import load_dataset
 from brgcn.errors import SettingsError
 from brgcn.experiments import link_table
@@ -17,7 +19,8 @@ from brgcn.experiments.link_report import report
 from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
 from brgcn.experiments.pages import links
 from brgcn.experiments.paper_links import PAPER, remark
-from brgcn.tasks.link_settings import LinkSettings
+from brgcn.nn.decoders import DECODERS
+from brgcn.tasks.link_settings import ENCODERS, LinkSettings
 
 
 @pytest.fixture
@@ -147,10 +150,30 @@ def test_regimes() -> None:
         0,
     )
     assert link_settings("none", "complex", "any", device="cpu").candidates > 0
-    with_encoder, alone = link_settings("brgcn", "complex", "any"), link_settings("none", "complex", "any")
-    assert with_encoder.batch > alone.batch  # a pass of the encoder is shared
-    assert with_encoder.mask_target_edges
+    with_encoder = link_settings("brgcn", "complex", "any")
+    assert with_encoder.batches_per_pass > 1
+    assert link_settings("brgcn", "transe", "any").encoder_learning_rate == 0  # Adam's rates are of another kind
     assert link_settings("brgcn", "complex", "fb15k-237", device="cpu").width < with_encoder.width
     assert link_settings("none", "complex", "any", device="cuda").candidates == 0
     with pytest.raises(SettingsError, match="unknown regime"):
         link_settings("none", "complex", "any", "best")
+
+
+def test_all_of_the_table_can_be_built_and_no_file_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings are checked as they are put together: blocks must divide the width, for one."""
+    opened: set[str] = set()
+
+    def noticed(settings: LinkSettings, changes: dict[str, object], where: str) -> LinkSettings:
+        opened.add(Path(where).name)
+        return update(settings, changes, where)
+
+    monkeypatch.setattr("brgcn.experiments.link_presets.update", noticed)
+    for device in ("cuda", "cpu"):
+        for dataset in ("fb15k", "wn18", "fb15k-237", "my own"):
+            for encoder in ENCODERS:
+                for decoder in DECODERS:
+                    settings = link_settings(encoder, decoder, dataset, device=device)
+                    assert settings.candidates > 0 or device == "cuda"
+                    assert settings.width <= 200 or device == "cuda"
+    folder = resources.files("brgcn.experiments") / "settings" / "links" / "modern"
+    assert {file.name for file in folder.iterdir()} <= opened

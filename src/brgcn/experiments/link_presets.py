@@ -1,7 +1,8 @@
 """Named settings of link prediction.
 
-A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for models
-and data sets, and a few of its own where there is no GPU; the later of the files that are looked for wins.
+A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for
+decoders and data sets, which a table of vectors and the encoders share, some for encoders, and a few where there is no
+GPU; the later of the files that are looked for wins.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def link_settings(
     chosen = update(LinkSettings(), {"encoder": encoder, "decoder": decoder}, "the model")
     folder = resources.files("brgcn.experiments") / "settings" / "links"
     model, kinds = f"{encoder}-{decoder}", [] if encoder == "none" else ["encoder"]
-    names = [*kinds, model, dataset, f"{model}.{dataset}"]
+    of_data = [dataset, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
+    names = [*kinds, decoder, *of_data, model, f"{model}.{dataset}"]
     if device == "cpu":
         names += ["cpu", *(f"{kind}.cpu" for kind in kinds), f"{dataset}.cpu"]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
