@@ -8,7 +8,6 @@ with another decoder (``brgcn:complex+complex``). Models are kept as run folders
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +109,6 @@ def measure_row(
     if kept is not None and len(kept["runs"]) >= (1 if settings is None else runs):
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
-    begun = time.perf_counter()
     if row.name == RULES:
         found = _rules(data)
     elif row.beside:
@@ -123,7 +121,6 @@ def measure_row(
         "regime": kept_as,
         **facts,
         **found,
-        "measuring_seconds": round(time.perf_counter() - begun, 2),
         "environment": environment(device),
     }
     write_json(path, cell)
