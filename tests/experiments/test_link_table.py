@@ -160,7 +160,7 @@ def test_regimes() -> None:
 
 
 def test_all_of_the_table_can_be_built_and_no_file_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings are checked as they are put together: blocks must divide the width, for one."""
+    """Settings are checked as they are put together: an even width for ComplEx, for one."""
     opened: set[str] = set()
 
     def noticed(settings: LinkSettings, changes: dict[str, object], where: str) -> LinkSettings:

@@ -179,7 +179,7 @@ def test_12_a_hidden_target_cannot_be_read_off_the_graph() -> None:
     triples = torch.unique(triples, dim=0)
     chosen = torch.tensor([3, 8])
     without = torch.tensor([k for k in range(len(triples)) if k not in (3, 8)])
-    settings = LinkSettings(encoder="rgcn", width=6, mask_target_edges=True)
+    settings = LinkSettings(encoder="rgcn", width=6, mask_target_edges=True, residual=False, initial_scale=1.0)
     masked = LinkTrainer(graph_of(triples, 12, 3), triples, settings, 0)
     cut = message_graph(graph_of(triples[without], 12, 3), "true")
     assert torch.allclose(masked._entities(chosen), masked.model.entities(cut), atol=1e-6)

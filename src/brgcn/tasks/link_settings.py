@@ -29,7 +29,11 @@ class LinkSettings:
     # ---------------------------------------------------------------- encoder
     layers: int = setting(1, "of the encoder")
     bases: int = setting(0, "bases shared by the relations' matrices; 0: a matrix for each")
-    blocks: int = setting(0, "blocks on the diagonal of the relations' matrices, all else being 0; 0: whole matrices")
+    block_width: int = setting(
+        0,
+        "numbers in each block on the diagonal of the relations' matrices, all else being 0, or the next fewer that "
+        "divide the width; 0: whole matrices",
+    )
     heads: int = setting(1, "attention heads of the encoder, averaged in its last layer")
     self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
@@ -79,7 +83,7 @@ class LinkSettings:
             check_at_least(name, getattr(self, name), 1)
         for name in (
             "bases",
-            "blocks",
+            "block_width",
             "answers",
             "candidates",
             "batch",
@@ -99,8 +103,14 @@ class LinkSettings:
         for name in ("learning_rate", "initial_scale"):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} must be above 0, not {getattr(self, name)}")
-        if self.blocks and self.width % self.blocks:
-            raise SettingsError(f"blocks={self.blocks} must divide the width {self.width}")
-        if self.blocks and self.bases:
-            raise SettingsError("bases and blocks are two ways to the same end", remedy="Set one of them.")
+        if self.block_width and self.bases:
+            raise SettingsError("bases and block_width are two ways to the same end", remedy="Set one of them.")
         decoder(self.decoder, self.width)  # an odd width does not suit all
+
+    @property
+    def num_blocks(self) -> int:
+        """Of the relations' matrices; 0: they are whole."""
+        if not self.block_width:
+            return 0
+        fits = max(size for size in range(1, min(self.block_width, self.width) + 1) if self.width % size == 0)
+        return self.width // fits if fits < self.width else 0

@@ -74,7 +74,7 @@ def build_link_model(num_entities: int, num_relations: int, settings: LinkSettin
             negative_slope=settings.negative_slope,
             dropout=settings.dropout,
             num_bases=settings.bases,
-            num_blocks=settings.blocks,
+            num_blocks=settings.num_blocks,
             heads=settings.heads,
         )
 
