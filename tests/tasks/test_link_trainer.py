@@ -157,7 +157,7 @@ def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("width", "block_width", "blocks"), [(200, 20, 10), (200, 30, 10), (14, 5, 7), (8, 20, 0), (8, 8, 0), (8, 0, 0)]
+    ("width", "block_width", "blocks"), [(200, 20, 10), (200, 30, 8), (14, 5, 7), (8, 20, 0), (8, 8, 0), (8, 0, 0)]
 )
 def test_any_width_can_be_cut_into_blocks(width: int, block_width: int, blocks: int) -> None:
     assert LinkSettings(width=width, block_width=block_width).num_blocks == blocks
