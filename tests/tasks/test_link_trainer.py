@@ -226,6 +226,19 @@ def test_replayed_steps_train_as_eager_ones(
         assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-2)
 
 
+def test_a_recording_that_finds_no_memory_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"epochs": 2, "batch": 7}
+    expected, tight = trainer(**changes), trainer(**changes)
+    tight._recorded = RecordedStep(tight._step, 7, tight.queries.most_answers(7), tight.device)
+
+    def full(batch: object) -> torch.Tensor:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(tight._recorded, "_step", lambda: full(None))
+    assert list(tight.epochs()) == list(expected.epochs())
+    assert tight._recorded is None
+
+
 def test_nothing_to_train_on_and_a_loss_that_explodes() -> None:
     graph, train, _ = world()
     with pytest.raises(DataError, match="no training triples"):

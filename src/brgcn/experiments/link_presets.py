@@ -26,9 +26,8 @@ def link_settings(
         raise SettingsError(f"unknown regime {regime!r}", remedy=f"Known: {', '.join(REGIMES)}.")
     chosen = update(LinkSettings(), {"encoder": encoder, "decoder": decoder}, "the model")
     folder = resources.files("brgcn.experiments") / "settings" / "links"
-    model, kinds = f"{encoder}-{decoder}", [] if encoder == "none" else ["encoder"]
-    of_data = [dataset, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
-    names = [*kinds, decoder, *of_data, model, f"{model}.{dataset}"]
+    kinds = [] if encoder == "none" else ["encoder"]
+    names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
         names += ["cpu", *(f"{kind}.cpu" for kind in kinds), f"{dataset}.cpu"]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):

@@ -1,7 +1,7 @@
 """Scores of many queries against all candidates, and their gradients.
 
-A row of scores has as many numbers as there are candidates, and matrix products on a GPU are up to three times slower
-where rows begin at odd places. So rows are laid out with a few unused numbers between them.
+A row of scores has as many numbers as there are candidates, and matrix products on a GPU are slower where rows begin at
+odd places. So rows are laid out with a few unused numbers between them.
 """
 
 from __future__ import annotations

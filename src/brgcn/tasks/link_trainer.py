@@ -1,12 +1,11 @@
 """Training of one link predictor: epochs, early stopping on filtered validation MRR, a state that can be saved.
 
 All random numbers of an epoch follow from the seed of the run and the epoch's number, so that a run continued from a
-saved state goes on exactly as if it had never stopped.
+saved state goes on exactly as if it had never stopped (on CUDA, where sums are in no fixed order, but for last digits).
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,12 +21,13 @@ from brgcn.message_graph import message_graph
 from brgcn.nn.link_model import LinkModel
 from brgcn.nn.scorer import torch_seeded
 from brgcn.ops import combine_seed
-from brgcn.tasks.adagrad import Adagrad
+from brgcn.ops.precision import training_precision
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_loss import LinkLoss
 from brgcn.tasks.link_queries import QueryBatch, Sampler, TrainingQueries, both_directions
 from brgcn.tasks.link_scores import EntityScores
 from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.optimizers import link_optimizer
 from brgcn.tasks.rank_metrics import summary
 from brgcn.tasks.ranking import rank
 from brgcn.tasks.recorded_step import RecordedStep
@@ -122,7 +122,7 @@ class LinkTrainer:
         self.valid = valid if valid is not None and len(valid) else None
         if self.valid is not None:
             self.known = KnownTriples([train, self.valid], entities, relations).to(self.device)
-        self.optimizer = _optimizer(self.model, settings, self.device)
+        self.optimizer = link_optimizer(self.model, settings, self.device)
         self.progress = LinkProgress()
         self.best: dict[str, Tensor] = {}
         self.on_step = on_step
@@ -171,20 +171,24 @@ class LinkTrainer:
         """One step, replayed from a recording where that is possible."""
         if self._recorded is None or isinstance(batch, Tensor) or not self._recorded.suits(batch):
             return self._step(batch)
-        if not self._in_one_piece(self._recorded.rows):  # memory ran out since
-            self._recorded = None
-            return self._step(batch)
-        return self._recorded(batch)
+        if self._in_one_piece(self._recorded.rows):
+            try:
+                return self._recorded(batch)
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+        self._recorded = None  # it holds memory of its own; steps as they come need less, and can be cut smaller
+        return self._step(batch)
 
     def _take_together(self, shared: SharedPass, batches: Sequence[Tensor | QueryBatch]) -> Tensor:
         """A step for each batch, and one of the encoder; the sum of their losses."""
         assert self.visible is not None
         scored = torch.cat([self._triples_of(batch) for batch in batches])
-        with _precision(self.settings.precision, self.device):
+        with training_precision(self.settings.precision, self.device):
             shared.begin(self.visible(scored), _seed())
         loss = torch.stack([self._take(batch) for batch in batches]).sum()
         self.optimizer.zero_grad(set_to_none=True)
-        with _precision(self.settings.precision, self.device):
+        with training_precision(self.settings.precision, self.device):
             shared.finish(len(batches))
         self._move()
         return loss
@@ -237,7 +241,7 @@ class LinkTrainer:
     def _compute(self, batch: Tensor | QueryBatch) -> Tensor:
         """``batch`` holds queries, or with the loss ``negatives`` places of triples."""
         self.optimizer.zero_grad(set_to_none=True)
-        with _precision(self.settings.precision, self.device):
+        with training_precision(self.settings.precision, self.device):
             if self._samples_alone:
                 loss = self._loss(batch, None)
             else:
@@ -331,28 +335,3 @@ def _seed() -> int:
 
 def _cuda_random(device: torch.device) -> Tensor | None:
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-
-def _optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
-    rate = settings.encoder_learning_rate or settings.learning_rate
-    tables: dict[str, Any] = {"params": [model.entity, model.relation]}
-    groups = [tables, {"params": list(model.layers.parameters()), "lr": rate}]
-    if settings.optimizer == "adam":
-        on_cuda = device.type == "cuda"  # where steps may be recorded
-        return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True, capturable=on_cuda)
-    return Adagrad(groups, lr=settings.learning_rate)
-
-
-@contextlib.contextmanager
-def _precision(name: str, device: torch.device) -> Iterator[None]:
-    """Of matrix products on a GPU; elsewhere float32."""
-    if device.type != "cuda" or name == "float32":
-        yield
-        return
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
-    try:
-        with torch.autocast("cuda", torch.bfloat16, enabled=name == "bfloat16"):
-            yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before

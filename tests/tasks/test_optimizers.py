@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from brgcn.ops import use_backend
-from brgcn.tasks.adagrad import Adagrad
+from brgcn.tasks.optimizers import Adagrad
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 FUSED = pytest.param("triton", marks=pytest.mark.skipif(sys.platform != "linux", reason="Triton is for Linux"))

@@ -1,4 +1,4 @@
-"""Adagrad that reads and writes its tables once per step where a fused version is there."""
+"""What moves the parameters of a link predictor."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from brgcn.nn.link_model import LinkModel
 from brgcn.ops import backend_for
+from brgcn.tasks.link_settings import LinkSettings
+
+
+def link_optimizer(model: LinkModel, settings: LinkSettings, device: torch.device) -> torch.optim.Optimizer:
+    rate = settings.encoder_learning_rate or settings.learning_rate
+    tables: dict[str, Any] = {"params": [model.entity, model.relation]}
+    groups = [tables, {"params": list(model.layers.parameters()), "lr": rate}]
+    if settings.optimizer == "adam":
+        on_cuda = device.type == "cuda"  # where steps may be recorded
+        return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True, capturable=on_cuda)
+    return Adagrad(groups, lr=settings.learning_rate)
 
 
 class Adagrad(torch.optim.Adagrad):
-    """torch's, with the same state. Tables of vectors are large and a step is short: on CUDA torch's own passes over
-    them, eleven in all, take longer than the rest of a step. The fused steps are not counted in the state, which would
-    matter for a decaying rate alone, and can be recorded as a CUDA graph."""
+    """torch's, with the same state, in one pass over a table on CUDA. Fused steps are not counted in the state, which
+    would matter for a decaying rate alone, and can be recorded as a CUDA graph."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
