@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from brgcn.nn.decoders import DECODERS, decoder
-from brgcn.ops import answer_loss
+from brgcn.ops import answer_loss, use_backend
 
 QUERIES, CANDIDATES, WIDTH = 7, 11, 6
 
@@ -42,7 +42,13 @@ def by_hand(query, candidates, row, place, weight, correction, match) -> torch.T
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("cells", [1, 25, 1 << 20])
 @pytest.mark.parametrize("corrected", [False, True])
-def test_loss_and_gradient_are_those_of_the_loops(name: str, cells: int, corrected: bool) -> None:
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_loss_and_gradient_are_those_of_the_loops(name: str, cells: int, corrected: bool, backend: str) -> None:
+    with use_backend(backend):
+        compare_with_the_loops(name, cells, corrected)
+
+
+def compare_with_the_loops(name: str, cells: int, corrected: bool) -> None:
     query, candidates, row, place, weight, correction = problem()
     match = decoder(name, WIDTH).match_all_in_training
     given = correction if corrected else None
@@ -55,6 +61,42 @@ def test_loss_and_gradient_are_those_of_the_loops(name: str, cells: int, correct
     assert loss.item() == pytest.approx(expected.item(), rel=1e-9)
     for mine, theirs in zip(inputs, expected_inputs, strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("candidates", [1, 15, 16, 17, 100])
+def test_both_backends_agree_for_any_number_of_candidates(candidates: int) -> None:
+    torch.manual_seed(candidates)
+    query, table = 5 * torch.randn(9, 4), torch.randn(candidates, 4)
+    row = torch.tensor([0, 1, 1, 8])
+    answer = torch.tensor([0, 0, candidates - 1, candidates // 2]) if candidates > 1 else torch.zeros(4).long()
+    if candidates == 1:
+        row, answer = row[[0, 1, 3]], answer[:3]
+    found = []
+    for backend in ("torch", "numba"):
+        inputs = [query.clone().requires_grad_(), table.clone().requires_grad_()]
+        with use_backend(backend):
+            loss = answer_loss(*inputs, row, answer, torch.rand(len(row)).fill_(0.7), decoder("complex", 4).match_all)
+            loss.backward()
+        found.append((loss, *(one.grad for one in inputs)))
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("strange", [math.nan, math.inf])
+def test_a_score_that_is_no_number_shows_in_the_loss(backend: str, strange: float) -> None:
+    table = torch.randn(40, 2)
+    table[20] = strange
+    with use_backend(backend):
+        loss = answer_loss(
+            torch.ones(1, 2),
+            table,
+            torch.tensor([0]),
+            torch.tensor([1]),
+            torch.ones(1),
+            decoder("distmult", 2).match_all,
+        )
+    assert not math.isfinite(loss)
 
 
 def test_far_apart_scores_do_not_overflow() -> None:

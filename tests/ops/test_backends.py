@@ -26,14 +26,15 @@ from brgcn.ops import (
     mix_rows,
     pair_rows,
     source_rows,
+    typed_blocks,
     typed_dot,
-    typed_linear,
     use_backend,
 )
 from brgcn.ops.cpu.parallel import kernel_threads
+from brgcn.ops.typed_linear import typed_linear
 from brgcn.receptive_field import receptive_field
 
-OPERATORS = ("attend_edges", "attend_relations", "mix_rows", "typed_dot", "typed_linear")
+OPERATORS = ("attend_edges", "attend_relations", "mix_rows", "typed_blocks", "typed_dot", "typed_linear")
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
@@ -58,6 +59,10 @@ def inputs(operator: str, graph: RelationalGraph, lanes: int, channels: int, see
         "attend_relations": [(graph.num_pairs, lanes, 3 * channels), (graph.num_targets, lanes, channels)],
         "mix_rows": [(graph.num_nodes, lanes, 2, channels), (graph.num_relations, lanes, 2, 3)],
         "typed_dot": [(graph.num_nodes, lanes, channels), (graph.num_relations, lanes, channels)],
+        "typed_blocks": [
+            (graph.num_pairs, lanes, 2 * channels),
+            (graph.num_relations, lanes, 3, 2, channels, channels + 1),
+        ],
         "typed_linear": [(graph.num_pairs, lanes, channels), (graph.num_relations, lanes, channels, channels + 2)],
     }[operator]
     generator = torch.Generator().manual_seed(seed)
@@ -77,7 +82,7 @@ def compute(operator: str, given: list[Tensor], graph: RelationalGraph, **option
         return mix_rows(*given, items)
     if operator == "typed_dot":
         return torch.cat([typed_dot(*given, items), typed_dot(*given, pair_rows(graph))])
-    return typed_linear(*given, graph)
+    return (typed_blocks if operator == "typed_blocks" else typed_linear)(*given, graph)
 
 
 def outcome(backend: str, operator: str, given: list[Tensor], graph: RelationalGraph, **options) -> list[Tensor]:

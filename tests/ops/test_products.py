@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from brgcn.ops import inner_products, l1_distances, use_backend
+from brgcn.ops import inner_products, l1_distances, precision, use_backend
 from brgcn.ops.gpu import l1
 from brgcn.ops.products import aligned_rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ON_CPU = pytest.param("numba", marks=pytest.mark.skipif(DEVICE != "cpu", reason="numba computes on the CPU"))
 FUSED = pytest.param("triton", marks=pytest.mark.skipif(sys.platform != "linux", reason="Triton is for Linux"))
 
 
@@ -48,7 +49,7 @@ def test_inner_products(sizes: tuple[int, int, int]) -> None:
     same(inner_products, False, sizes)
 
 
-@pytest.mark.parametrize("backend", ["torch", FUSED])
+@pytest.mark.parametrize("backend", ["torch", ON_CPU, FUSED])
 @pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 70, 3), (20, 3, 67)])
 def test_l1_distances(backend: str, sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(l1, "OTHERS", 4)
@@ -67,3 +68,19 @@ def test_rows_begin_at_multiples_of_eight() -> None:
 def test_autocast() -> None:
     with torch.autocast("cuda", torch.bfloat16):
         assert inner_products(rows(2, 3, 0).float(), rows(4, 3, 1).float()).dtype == torch.bfloat16
+
+
+def test_products_in_bfloat16_where_the_cpu_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, candidates = (torch.randn(count, 64, requires_grad=True) for count in (5, 9))
+    exact = (query @ candidates.T).detach()
+    for has, name, narrow in ((True, "bfloat16", True), (False, "bfloat16", False), (True, "tf32", False)):
+        monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda has=has: has)
+        with precision.training_precision(name, torch.device("cpu")):
+            found = inner_products(query, candidates)
+        assert (found.dtype == torch.bfloat16) is narrow
+        torch.testing.assert_close(found.float(), exact, rtol=0.05 if narrow else 1e-5, atol=0.3 if narrow else 1e-4)
+        gradient = torch.autograd.grad(found.float().sum(), query)[0]
+        torch.testing.assert_close(
+            gradient, candidates.detach().sum(0).expand(5, -1), rtol=0.05 if narrow else 1e-5, atol=0.1
+        )
+    assert inner_products(query, candidates).dtype == torch.float32  # again outside

@@ -199,6 +199,29 @@ def test_batches_that_share_a_pass_by_hand(residual: bool, masked: bool) -> None
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6, msg=name)
 
 
+@pytest.mark.parametrize("residual", [True, False])
+def test_batches_that_share_a_pass_need_but_the_rows_of_their_samples(
+    residual: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {
+        "encoder": "brgcn",
+        "candidates": 4,
+        "batch": 7,
+        "batches_per_pass": 3,
+        "epochs": 2,
+        "initial_scale": 0.3,
+    }
+    alone, whole = (trainer(residual=residual, **changes) for _ in range(2))
+    assert alone._samples_alone
+    for mine in alone.epochs():
+        assert mine["loss"] > 0
+    with monkeypatch.context() as patched:
+        patched.setattr(LinkTrainer, "_samples_alone", False)
+        list(whole.epochs())
+    for (name, mine), theirs in zip(alone.model.named_parameters(), whole.model.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6, msg=name)
+
+
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
 def test_steps_of_one_shape_are_those_of_any_shape(optimizer: str) -> None:
     """What is recorded on CUDA: batches filled up to the same number of answers, and the rest as it comes."""

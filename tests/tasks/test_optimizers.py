@@ -14,7 +14,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 FUSED = pytest.param("triton", marks=pytest.mark.skipif(sys.platform != "linux", reason="Triton is for Linux"))
 
 
-@pytest.mark.parametrize("backend", ["torch", FUSED])
+ON_CPU = pytest.param("numba", marks=pytest.mark.skipif(DEVICE != "cpu", reason="numba computes on the CPU"))
+
+
+@pytest.mark.parametrize("backend", ["torch", ON_CPU, FUSED])
 def test_steps_by_hand(backend: str) -> None:
     start = torch.randn(37, 41)
     parameter = torch.nn.Parameter(start.clone().to(DEVICE))
@@ -32,11 +35,20 @@ def test_steps_by_hand(backend: str) -> None:
     torch.testing.assert_close(optimizer.state[parameter]["sum"].cpu().double(), squares, rtol=1e-5, atol=1e-6)
 
 
-def test_sparse_gradients_are_left_to_torch() -> None:
-    table = torch.nn.Parameter(torch.ones(5, 2, device=DEVICE))
-    optimizer = Adagrad([table], lr=0.5)
-    torch.nn.functional.embedding(torch.tensor([3], device=DEVICE), table, sparse=True).sum().backward()
-    with torch.sparse.check_sparse_tensor_invariants(True):
-        optimizer.step()
-    assert table[3].tolist() == pytest.approx([0.5, 0.5])
-    assert table[0].tolist() == [1, 1]
+@pytest.mark.parametrize("backend", ["torch", ON_CPU])
+@pytest.mark.parametrize("rows", [[3], [1, 4], [4, 1], [2, 2, 0]])
+def test_rows_without_a_gradient_stay(backend: str, rows: list[int]) -> None:
+    """A sparse gradient is that of its rows, which may come in any order, and more than once."""
+    start = torch.randn(5, 3)
+    tables = [torch.nn.Parameter(start.clone().to(DEVICE)) for _ in range(2)]
+    for table, sparse in zip(tables, (True, False), strict=True):
+        optimizer = Adagrad([table], lr=0.5)
+        for step in range(3):
+            optimizer.zero_grad()
+            found = torch.nn.functional.embedding(torch.tensor(rows, device=DEVICE), table, sparse=sparse)
+            (found**2 * (step + 1)).sum().backward()
+            with use_backend(backend if sparse else "torch"), torch.sparse.check_sparse_tensor_invariants(True):
+                optimizer.step()
+    torch.testing.assert_close(*tables)
+    untouched = [row for row in range(5) if row not in rows]
+    assert torch.equal(tables[0][untouched].cpu(), start[untouched])

@@ -12,7 +12,7 @@ from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
 from brgcn.nn.slots import EdgeScores, Seed
-from brgcn.ops import edge_sources, pair_rows, source_rows, typed_dot, typed_linear
+from brgcn.ops import edge_sources, pair_rows, source_rows, typed_blocks, typed_dot
 
 
 class BRGCNConv(BiLevelFrame):
@@ -147,24 +147,15 @@ class BRGCNConv(BiLevelFrame):
 
     def _project_pairs(self, z: Tensor, graph: RelationalGraph) -> Tensor:
         """z [P, L, in] -> [P, L, projections * out]."""
-        if not self.num_blocks:
-            return typed_linear(z, self._weights(), graph)
-        lanes, blocks = z.size(1), self.num_blocks
-        # the blocks of a matrix do not meet, so that they are to the product what lanes are
-        parts = typed_linear(
-            z.reshape(z.size(0), lanes * blocks, z.size(2) // blocks), self._weights().flatten(1, 2), graph
-        )
-        shape = (z.size(0), lanes, blocks, len(self.relation_slot.projections), self.out_channels // blocks)
-        return parts.view(shape).transpose(2, 3).flatten(2)
+        return typed_blocks(z, self._weights(), graph)
 
     def _weights(self) -> Tensor:
-        """[R, L, in, projections * out] the matrices side by side, so that one typed product serves all; with blocks
-        [R, L, blocks, in / blocks, projections * out / blocks]."""
-        if not self.num_bases:
-            weights = [self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections]
-            return torch.cat(weights, dim=-1)
-        basis = self.lanes(self.basis, 0)  # [L, B, in, out]
-        return torch.einsum("rlbp,lbio->rlipo", self.coefficients(), basis).flatten(-2)
+        """[R, L, projections, blocks, in / blocks, out / blocks]"""
+        if self.num_bases:
+            basis = self.lanes(self.basis, 0)  # [L, B, in, out]
+            return torch.einsum("rlbp,lbio->rlpio", self.coefficients(), basis).unsqueeze(3)
+        weights = torch.stack([self.lanes(getattr(self, name), 1) for name in self.relation_slot.projections], dim=2)
+        return weights if self.num_blocks else weights.unsqueeze(3)
 
     def _project(self, x: Tensor, weight: Tensor) -> Tensor:
         """x [T, L, in], weight [L, in, out] -> [T, L, out]."""

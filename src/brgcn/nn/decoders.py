@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from brgcn.errors import SettingsError
-from brgcn.ops import backend_for, inner_products, l1_distances
+from brgcn.ops import backend_for, complex_product, inner_products, l1_distances
 
 
 class Decoder(ABC):
     """Vectors are [.., width]; entities and relations have the same width."""
 
     even = False  # whether the width must be even
+    pairs = False  # whether factors are complex numbers, all real parts before the imaginary ones
 
     def numbers_per_score(self, entities: Tensor) -> int:
         """That are held while the scores of many queries against these are computed with their gradient."""
@@ -50,9 +51,9 @@ class Decoder(ABC):
         """The same, where the last digits may differ if that is faster."""
         return inner_products(query, entities)
 
-    def sizes(self, vectors: Tensor) -> Tensor:
-        """What N3 raises to the third power: of complex numbers their moduli."""
-        return vectors.abs()
+    def factors(self, vectors: Tensor) -> Tensor:
+        """The numbers whose products a score adds up, and whose sizes N3 raises to the third power."""
+        return vectors
 
     def score(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """[b]"""
@@ -83,26 +84,16 @@ class DistMult(Decoder):
 class ComplEx(Decoder):
     """Re(sum_k h_k r_k conj(t_k)) of complex vectors: the first half of a vector is real, the second imaginary."""
 
-    even = True
+    even = pairs = True
 
     def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
-        (h_re, h_im), (r_re, r_im) = head.chunk(2, -1), relation.chunk(2, -1)
-        return torch.cat([h_re * r_re - h_im * r_im, h_re * r_im + h_im * r_re], dim=-1)
+        return complex_product(head, relation)
 
     def head_query(self, tail: Tensor, relation: Tensor) -> Tensor:
-        (t_re, t_im), (r_re, r_im) = tail.chunk(2, -1), relation.chunk(2, -1)
-        return torch.cat([r_re * t_re + r_im * t_im, r_re * t_im - r_im * t_re], dim=-1)
+        return complex_product(tail, relation, conjugate=True)
 
     def relation_query(self, head: Tensor, tail: Tensor) -> Tensor:
         return self.head_query(tail, head)  # h and r are interchangeable
-
-    def sizes(self, vectors: Tensor) -> Tensor:
-        return _moduli(*vectors.chunk(2, -1))
-
-
-def _moduli(real: Tensor, imaginary: Tensor) -> Tensor:
-    # hypot has no gradient at 0, where vectors may start
-    return (real.square() + imaginary.square() + 1e-24).sqrt()
 
 
 class HolE(Decoder):
@@ -110,6 +101,8 @@ class HolE(Decoder):
 
     It is ComplEx of the vectors' spectra (Hayashi and Shimbo 2017).
     """
+
+    pairs = True
 
     def tail_query(self, head: Tensor, relation: Tensor) -> Tensor:
         """h and r folded: (h conv r)_j = sum_i h_i r_(j - i)."""
@@ -127,14 +120,15 @@ class HolE(Decoder):
         """(h corr t)_k = sum_i h_i t_(k + i): h and r are interchangeable."""
         return self.head_query(tail, head)
 
-    def sizes(self, vectors: Tensor) -> Tensor:
-        """[.., width // 2 + 1] of the frequencies, scaled so that a score is a sum of their products: N3 is for these,
+    def factors(self, vectors: Tensor) -> Tensor:
+        """The frequencies [.., 2 (width // 2 + 1)], scaled so that a score is a sum of their products: N3 is for these,
         as for the complex numbers of ComplEx, and not for coordinates that no score multiplies with each other."""
         width, spectrum = vectors.size(-1), _spectrum(vectors)
         frequency = torch.arange(spectrum.size(-1), device=vectors.device)
         # a frequency and its negative are one, but for 0 and the highest of an even width
         times = torch.where((frequency == 0) | (2 * frequency == width), 1, 2) / width
-        return _moduli(spectrum.real, spectrum.imag) * times.to(spectrum.real.dtype) ** (1 / 3)
+        scale = times.to(spectrum.real.dtype) ** (1 / 3)
+        return torch.cat([spectrum.real * scale, spectrum.imag * scale], dim=-1)
 
 
 def _spectrum(vectors: Tensor) -> Tensor:

@@ -92,9 +92,11 @@ class LinkModel(nn.Module):
         """What the encoder makes of a table [N, width], without the residual."""
         return self._encode(self._dropped(table, self.entity_dropout), graph, seed)
 
-    def joined(self, encoded: Tensor) -> Tensor:
-        """The vectors of all entities where the encoder's part of them is known."""
-        return self._dropped(self.entity, self.entity_dropout) + encoded if self.residual else encoded
+    def joined(self, encoded: Tensor, ids: Tensor | None = None) -> Tensor:
+        """The vectors of all entities, or of ``ids``, where the encoder's part of them is known."""
+        if not self.residual:
+            return encoded
+        return encoded + (self._dropped(self.entity, self.entity_dropout) if ids is None else self.some_entities(ids))
 
     def _encode(self, h: Tensor, graph: RelationalGraph, seed: Seed) -> Tensor:
         for number, layer in enumerate(self.layers):
@@ -102,7 +104,7 @@ class LinkModel(nn.Module):
         return h
 
     def some_entities(self, ids: Tensor) -> Tensor:
-        """[M, width] rows of the table, for a model without an encoder; their gradient is sparse."""
+        """[M, width] rows of the table; their gradient is sparse."""
         return self._dropped(nn.functional.embedding(ids, self.entity, sparse=True), self.entity_dropout)
 
     def relations(self) -> Tensor:

@@ -6,7 +6,9 @@ version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 
 from brgcn.ops.answer_loss import answer_loss
 from brgcn.ops.backend import backend_for, use_backend
+from brgcn.ops.complex_product import complex_product
 from brgcn.ops.count_scores import count_scores
+from brgcn.ops.cubes import weighted_cubes
 from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
 from brgcn.ops.mix_rows import mix_rows
 from brgcn.ops.node_level import attend_edges, average_edges
@@ -21,8 +23,8 @@ from brgcn.ops.tables import (
     source_rows,
     typed_rows,
 )
+from brgcn.ops.typed_blocks import typed_blocks
 from brgcn.ops.typed_dot import typed_dot
-from brgcn.ops.typed_linear import typed_linear
 
 __all__ = [
     "EdgeRows",
@@ -34,6 +36,7 @@ __all__ = [
     "average_edges",
     "backend_for",
     "combine_seed",
+    "complex_product",
     "count_scores",
     "dropout_scale",
     "edge_rows",
@@ -45,8 +48,9 @@ __all__ = [
     "mix_rows",
     "pair_rows",
     "source_rows",
+    "typed_blocks",
     "typed_dot",
-    "typed_linear",
     "typed_rows",
     "use_backend",
+    "weighted_cubes",
 ]

@@ -11,12 +11,15 @@ estimate of the sum over all; a query's own answers are always there, so b_qa = 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from brgcn.ops.backend import backend_for
 from brgcn.ops.products import aligned_rows
+from brgcn.ops.registered import ROOMS
 
 Match = Callable[[Tensor, Tensor], Tensor]  # (queries [b, d], candidates [C, d]) -> scores [b, C]
 
@@ -121,6 +124,10 @@ def _loss_and_slope(
     """The loss of some queries, and what each score [b, C] contributes to it."""
     free = aligned_rows(scores.size(0), scores.size(1), scores, torch.promote_types(scores.dtype, torch.float32))
     free.copy_(scores)
+    if backend_for(free) == "numba":
+        ptr = torch.searchsorted(row, torch.arange(free.size(0) + 1))
+        fused = importlib.import_module(f"{ROOMS['numba']}.answer_loss")
+        return fused.loss_and_slope_(free, ptr, place, weight.to(free.dtype), correction).double().sum(), free
     own = free[row, place]
     if correction is not None:
         free += correction

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from brgcn.ops.backend import backend_for
-from brgcn.ops.precision import autocast_features
+from brgcn.ops.precision import product_features
 from brgcn.ops.registered import ROOMS
 
 ALIGNED = 8
@@ -26,8 +26,8 @@ def aligned_rows(rows: int, columns: int, like: Tensor, dtype: torch.dtype | Non
 
 
 def inner_products(query: Tensor, candidates: Tensor) -> Tensor:
-    """[b, d] and [N, d] -> [b, N], under autocast in its precision."""
-    products: Tensor = _Products.apply(autocast_features(query), autocast_features(candidates))  # type: ignore[no-untyped-call]
+    """[b, d] and [N, d] -> [b, N], in the precision of training."""
+    products: Tensor = _Products.apply(product_features(query), product_features(candidates))  # type: ignore[no-untyped-call]
     return products
 
 
@@ -45,7 +45,7 @@ class _Products(torch.autograd.Function):
 
 def l1_distances(query: Tensor, candidates: Tensor) -> Tensor:
     """[b, d] and [N, d] -> [b, N] sums of absolute differences."""
-    if backend_for(query) != "triton":
+    if backend_for(query) == "torch":
         return torch.cdist(query, candidates, p=1.0)
     distances: Tensor = _Distances.apply(query, candidates)  # type: ignore[no-untyped-call]
     return distances
@@ -55,15 +55,15 @@ class _Distances(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, candidates: Tensor) -> Tensor:
         ctx.save_for_backward(query, candidates)
-        distances: Tensor = _fused().distances(query, candidates)
+        distances: Tensor = _fused(query).distances(query, candidates)
         return distances
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
         query, candidates = ctx.saved_tensors
-        of_query = _fused().gradient(query, candidates, slope.T.contiguous())
-        return of_query, _fused().gradient(candidates, query, slope)
+        fused = _fused(query)
+        return fused.gradient(query, candidates, slope.T.contiguous()), fused.gradient(candidates, query, slope)
 
 
-def _fused() -> Any:
-    return importlib.import_module(f"{ROOMS['triton']}.l1")
+def _fused(rows: Tensor) -> Any:
+    return importlib.import_module(f"{ROOMS[backend_for(rows)]}.l1")

@@ -9,7 +9,7 @@ take longer than the kernels.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ class FusedOp:
         fake, fake_backward: results of the right shape without computing, for torch.compile.
         setup: (ctx, inputs, output) keeps what the backward pass needs.
         backward: (ctx, call, *gradients) calls ``call(...)``, the backward operator, and returns a gradient per input.
+        backends: those that implement it.
     """
 
     def __init__(
@@ -39,10 +40,12 @@ class FusedOp:
         fake_backward: Callable[..., Any],
         setup: Callable[..., None],
         backward: Callable[..., Any],
+        backends: Sequence[str] = tuple(ROOMS),
     ) -> None:
         self._registered: dict[str, Any] = {}
         self._direct: dict[str, Any] = {}
-        for backend, room in ROOMS.items():
+        for backend in backends:
+            room = ROOMS[backend]
             forward, backward_function = _lazy(room, module, name), _lazy(room, module, f"{name}_backward")
             op = _define(f"{backend}_{name}", schema, forward, fake)
             backward_op = _define(f"{backend}_{name}_backward", backward_schema, backward_function, fake_backward)

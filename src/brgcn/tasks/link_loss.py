@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from brgcn.nn.link_model import LinkModel
-from brgcn.ops import answer_loss
+from brgcn.ops import answer_loss, weighted_cubes
 from brgcn.tasks.link_queries import QueryBatch
 from brgcn.tasks.link_settings import LinkSettings
 
@@ -72,12 +72,15 @@ class LinkLoss:
 
     def _n3(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
         """Sum over the answers' triples of their vectors' cubed sizes."""
-        of_given, of_answers, of_relations = (
-            (self.model.decoder.sizes(vectors) ** 3).sum(-1) for vectors in (given, answers, relations)
-        )
         relation = batch.relation if self.model.reciprocal else batch.relation % self.model.num_relations
-        of_query = of_given + of_relations[relation]
-        return (weight * (of_query[batch.answer_row] + of_answers)).sum()
+        of_query = weight.new_zeros(given.size(0)).index_add_(0, batch.answer_row, weight)
+        of_relation = weight.new_zeros(relations.size(0)).index_add_(0, relation, of_query)
+        decoder = self.model.decoder
+        cubes = [
+            weighted_cubes(decoder.factors(vectors), times, pairs=decoder.pairs)
+            for vectors, times in ((given, of_query), (answers, weight), (relations, of_relation))
+        ]
+        return torch.stack(cubes).sum()
 
     def _relation_loss(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch) -> Tensor:
         """Mean cross-entropy of each triple's relation among all relations, given its head and tail."""

@@ -67,7 +67,10 @@ class LinkSettings:
     patience: int = setting(5, "looks without a better filtered MRR after which training stops; 0: never")
     initial_scale: float = setting(1e-3, "standard deviation of the vectors at the start")
     clip: float = setting(0.0, "longest gradient; 0: any")
-    precision: str = setting("tf32", f"of training on a GPU, one of {', '.join(PRECISIONS)}; ranks are always float32")
+    precision: str = setting(
+        "tf32",
+        f"of products in training where the machine has it, one of {', '.join(PRECISIONS)}; ranks are always float32",
+    )
 
     def __post_init__(self) -> None:
         check_one_of("encoder", self.encoder, ENCODERS)

@@ -242,41 +242,38 @@ class LinkTrainer:
         """``batch`` holds queries, or with the loss ``negatives`` places of triples."""
         self.optimizer.zero_grad(set_to_none=True)
         with training_precision(self.settings.precision, self.device):
-            if self._samples_alone:
-                loss = self._loss(batch, None)
+            ids: Tensor | None = None  # None: all entities
+            if isinstance(batch, Tensor):
+                loss = self.loss.of_triples(self._entities(batch), self.directed[batch])
+            elif self.sampler is None:
+                loss = self.loss.of_queries(self._entities(batch), batch, self.cells)
             else:
-                entities = self._entities(batch) if self._shared is None else self._shared.entities()
-                if self._shared is not None:
-                    entities.retain_grad()
-                loss = self._loss(batch, entities)
+                drawn, local = self.sampler.sample(batch)
+                ids = drawn if self._samples_alone else None
+                some = self._entities(batch)[drawn] if ids is None else self._some_entities(ids)
+                loss = self.loss.of_queries(some, local, self.cells, self.sampler.correction[drawn])
             loss.backward()
             if self._shared is not None:
-                self._shared.collect(entities)
+                self._shared.collect(ids)
         return loss.detach().double()
-
-    def _loss(self, batch: Tensor | QueryBatch, entities: Tensor | None) -> Tensor:
-        """Of a batch, given the vectors of all entities; they are not needed where a sample of the table is enough."""
-        if isinstance(batch, Tensor):
-            assert entities is not None
-            return self.loss.of_triples(entities, self.directed[batch])
-        if self.sampler is None:
-            assert entities is not None
-            return self.loss.of_queries(entities, batch, self.cells)
-        ids, local = self.sampler.sample(batch)
-        some = self.model.some_entities(ids) if entities is None else entities[ids]
-        return self.loss.of_queries(some, local, self.cells, self.sampler.correction[ids])
 
     @property
     def _samples_alone(self) -> bool:
         """Rows that a batch does not touch have no gradient, and Adagrad leaves them where they are."""
-        alone = self.graph is None and self.settings.optimizer == "adagrad" and not self.settings.clip
-        return alone and self.sampler is not None and self.settings.loss != "negatives"
+        rows = self.graph is None or self._shared is not None
+        return rows and self.settings.optimizer == "adagrad" and not self.settings.clip
 
     def _entities(self, batch: Tensor | QueryBatch) -> Tensor:
         """[N, width] while these are the target."""
+        if self._shared is not None:
+            return self._shared.entities()
         if self.visible is None:
             return self.model.entities(None)
         return self.model.entities(self.visible(self._triples_of(batch)), _seed())
+
+    def _some_entities(self, ids: Tensor) -> Tensor:
+        """[M, width]"""
+        return self.model.some_entities(ids) if self._shared is None else self._shared.entities(ids)
 
     def _triples_of(self, batch: Tensor | QueryBatch) -> Tensor:
         """Places of the training triples that a batch asks for."""

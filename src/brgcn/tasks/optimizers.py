@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from brgcn.nn.link_model import LinkModel
 from brgcn.ops import backend_for
+from brgcn.ops.registered import ROOMS
 from brgcn.tasks.link_settings import LinkSettings
 
 
@@ -24,8 +26,9 @@ def link_optimizer(model: LinkModel, settings: LinkSettings, device: torch.devic
 
 
 class Adagrad(torch.optim.Adagrad):
-    """torch's, with the same state, in one pass over a table on CUDA. Fused steps are not counted in the state, which
-    would matter for a decaying rate alone, and can be recorded as a CUDA graph."""
+    """torch's, with the same state, in one pass over a table (on the CPU: over the rows of it that have a gradient).
+    Fused steps are not counted in the state, which would matter for a decaying rate alone, and can be recorded as a
+    CUDA graph."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
@@ -37,14 +40,13 @@ class Adagrad(torch.optim.Adagrad):
         ]
         if closure is not None or not all(_can_be_fused(parameter) for parameter, _, _ in found):
             return super().step(closure)
-        from brgcn.ops.gpu.adagrad import adagrad_
-
         for parameter, rate, epsilon in found:
-            adagrad_(parameter, self.state[parameter]["sum"], parameter.grad, rate, epsilon)
+            fused = importlib.import_module(f"{ROOMS[backend_for(parameter)]}.adagrad")
+            fused.adagrad_(parameter, self.state[parameter]["sum"], parameter.grad, rate, epsilon)
         return None
 
 
 def _can_be_fused(parameter: Tensor) -> bool:
-    gradient = parameter.grad
+    gradient, backend = parameter.grad, backend_for(parameter)
     assert gradient is not None
-    return backend_for(parameter) == "triton" and not gradient.is_sparse and parameter.is_contiguous()
+    return parameter.is_contiguous() and (backend == "numba" or (backend == "triton" and not gradient.is_sparse))

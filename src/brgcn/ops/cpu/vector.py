@@ -86,6 +86,32 @@ def add(context, total, weight, vector):
 
 
 @intrinsic
+def add_apart(context, total, a, b):
+    """total + |a - b|"""
+
+    def build(target, builder, signature, args):
+        apart = builder.fsub(args[1], args[2])
+        below = builder.fcmp_ordered("<", apart, ir.Constant(apart.type, [0.0] * a.width))
+        return builder.fadd(args[0], builder.select(below, builder.fneg(apart), apart))
+
+    return total(total, a, b), build
+
+
+@intrinsic
+def add_sign(context, total, weight, a, b):
+    """total + weight * sign(a - b)"""
+
+    def build(target, builder, signature, args):
+        number = target.cast(builder, args[1], signature.args[1], a.dtype)
+        up = _spread(builder, number, args[2].type)
+        zeros = ir.Constant(args[2].type, [0.0] * a.width)
+        below = builder.select(builder.fcmp_ordered("<", args[2], args[3]), builder.fneg(up), zeros)
+        return builder.fadd(args[0], builder.select(builder.fcmp_ordered(">", args[2], args[3]), up, below))
+
+    return total(total, weight, a, b), build
+
+
+@intrinsic
 def plus(context, a, b):
     def build(target, builder, signature, args):
         return builder.fadd(*args)
@@ -94,11 +120,41 @@ def plus(context, a, b):
 
 
 @intrinsic
+def maximum(context, a, b):
+    """The greater of each two numbers."""
+
+    def build(target, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return a(a, b), build
+
+
+@intrinsic
+def greatest(context, vector):
+    """Of all elements."""
+
+    def build(target, builder, signature, args):
+        return _reduced(builder, args[0], lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+
+    return vector.dtype(vector), build
+
+
+@intrinsic
 def dot(context, a, b):
     def build(target, builder, signature, args):
-        return _sum(builder, builder.fmul(*args))
+        return _reduced(builder, builder.fmul(*args), builder.fadd)
 
     return a.dtype(a, b), build
+
+
+@intrinsic
+def total_of(context, vector):
+    """Of all elements."""
+
+    def build(target, builder, signature, args):
+        return _reduced(builder, args[0], builder.fadd)
+
+    return vector.dtype(vector), build
 
 
 @intrinsic
@@ -135,8 +191,8 @@ def _spread(builder, number, vector):
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), everywhere)
 
 
-def _sum(builder, vector):
-    """All elements added up, halves first: one after the other would wait for each addition."""
+def _reduced(builder, vector, join):
+    """All elements joined, halves first: one after the other would wait for each addition."""
     index = ir.IntType(32)
     while vector.type.count % 2 == 0:
         half = vector.type.count // 2
@@ -147,8 +203,8 @@ def _sum(builder, vector):
             )
             for first in (0, half)
         )
-        vector = builder.fadd(low, high)
+        vector = join(low, high)
     total = builder.extract_element(vector, ir.Constant(index, 0))
     for place in range(1, vector.type.count):
-        total = builder.fadd(total, builder.extract_element(vector, ir.Constant(index, place)))
+        total = join(total, builder.extract_element(vector, ir.Constant(index, place)))
     return total
