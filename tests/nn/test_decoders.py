@@ -54,6 +54,9 @@ def test_one_triple_all_tails_and_all_heads_agree(name: str, width: int) -> None
         torch.testing.assert_close(heads[:, e], alone)
     relations = chosen.match_all(chosen.relation_query(entities[head], entities[tail]), relation)  # [BATCH, BATCH]
     torch.testing.assert_close(relations.diagonal(), one)
+    asked, candidate = torch.randint(BATCH, (20,)), torch.randint(ENTITIES, (20,))
+    some = chosen.match_some(chosen.tail_query(entities[head], relation), asked, entities, candidate)
+    torch.testing.assert_close(some, expected[asked, candidate])
     in_training = chosen.match_all_in_training(chosen.tail_query(entities[head], relation), entities)
     torch.testing.assert_close(in_training, expected)
 

@@ -29,7 +29,7 @@ def link_settings(
     kinds = [] if encoder == "none" else ["encoder"]
     names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
-        names += ["cpu", *(f"{kind}.cpu" for kind in kinds), f"{dataset}.cpu"]
+        names += ["cpu", f"{dataset}.cpu", *(f"{name}.cpu" for name in names)]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
         file = folder.joinpath(*place.split("/"))
         if file.is_file():

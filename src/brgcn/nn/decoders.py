@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from brgcn.errors import SettingsError
-from brgcn.ops import backend_for, complex_product, inner_products, l1_distances
+from brgcn.ops import backend_for, complex_product, inner_products, l1_distances, typed_dot, typed_rows
 
 
 class Decoder(ABC):
@@ -42,6 +43,11 @@ class Decoder(ABC):
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         """[b] each query with its own entity."""
         return (query * entity).sum(-1)
+
+    def match_some(self, query: Tensor, asked: Tensor, entities: Tensor, candidate: Tensor) -> Tensor:
+        """[m] the queries ``asked`` [m] with the entities ``candidate`` [m]; vectors are not gathered for each."""
+        items = typed_rows(candidate, asked, len(entities), len(query))
+        return typed_dot(entities.unsqueeze(1), query.unsqueeze(1), items).squeeze(1)
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
         """[b, N] each query with every entity (or every relation)."""
@@ -162,6 +168,9 @@ class TransE(Decoder):
     def match(self, query: Tensor, entity: Tensor) -> Tensor:
         distance: Tensor = torch.linalg.vector_norm(query - entity, ord=self.p, dim=-1)
         return -distance
+
+    def match_some(self, query: Tensor, asked: Tensor, entities: Tensor, candidate: Tensor) -> Tensor:
+        return self.match(functional.embedding(asked, query), functional.embedding(candidate, entities))
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
         if self.p == 1:

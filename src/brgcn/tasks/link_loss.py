@@ -51,21 +51,19 @@ class LinkLoss:
 
     def of_triples(self, entities: Tensor, triples: Tensor) -> Tensor:
         """Binary cross-entropy of directed triples [b, 3] and their corruptions, mean over all of them."""
-        relations = self.model.relations()
-        omega = self.settings.negatives
-        rows = triples.repeat(omega, 1)
-        strange = torch.randint(entities.size(0), (rows.size(0),), device=rows.device)
-        tail_side = torch.rand(rows.size(0), device=rows.device) < 0.5
-        if self.model.reciprocal:  # then triples come in both directions, and the tail is what is asked for
-            tail_side = torch.ones_like(tail_side)
-        head, relation, tail = rows.unbind(1)
-        corrupted = torch.stack(
-            [torch.where(tail_side, head, strange), relation, torch.where(tail_side, strange, tail)], dim=1
-        )
-        h, r, t = torch.cat([triples, corrupted]).unbind(1)
+        relations, decoder = self.model.relations(), self.model.decoder
+        place = torch.arange(len(triples), device=triples.device)
+        asked = place.repeat(self.settings.negatives)
+        strange = torch.randint(entities.size(0), (asked.numel(),), device=triples.device)
+        head, relation, tail = triples.unbind(1)
         # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
-        h_vectors, t_vectors = functional.embedding(torch.stack([h, t]), entities)
-        scores = self.model.decoder.score(h_vectors, functional.embedding(r, relations), t_vectors)
+        h, t = functional.embedding(torch.stack([head, tail]), entities)
+        r = functional.embedding(relation, relations)
+        query = decoder.tail_query(h, r)
+        if not self.model.reciprocal:  # else triples come in both directions, and the tail is what is asked for
+            query = torch.cat([query, decoder.head_query(t, r)])
+            asked = torch.where(torch.rand(asked.numel(), device=triples.device) < 0.5, asked, asked + len(triples))
+        scores = decoder.match_some(query, torch.cat([place, asked]), entities, torch.cat([tail, strange]))
         truth = torch.zeros_like(scores)
         truth[: len(triples)] = 1
         return functional.binary_cross_entropy_with_logits(scores, truth) + self._l2(entities, relations)
