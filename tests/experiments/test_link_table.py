@@ -153,7 +153,8 @@ def test_regimes() -> None:
     with_encoder = link_settings("brgcn", "complex", "any")
     assert with_encoder.batches_per_pass > 1
     assert link_settings("brgcn", "transe", "any").encoder_learning_rate == 0  # Adam's rates are of another kind
-    assert link_settings("brgcn", "complex", "fb15k-237", device="cpu").width < with_encoder.width
+    assert link_settings("brgcn", "complex", "any", device="cpu").width < with_encoder.width
+    assert link_settings("rgcn", "distmult", "any", "rgcn-reference", device="cpu").width == 200
     assert link_settings("none", "complex", "any", device="cuda").candidates == 0
     with pytest.raises(SettingsError, match="unknown regime"):
         link_settings("none", "complex", "any", "best")
@@ -172,8 +173,10 @@ def test_all_of_the_table_can_be_built_and_no_file_is_idle(monkeypatch: pytest.M
         for dataset in ("fb15k", "wn18", "fb15k-237", "my own"):
             for encoder in ENCODERS:
                 for decoder in DECODERS:
+                    link_settings(encoder, decoder, dataset, "rgcn-reference", device=device)
                     settings = link_settings(encoder, decoder, dataset, device=device)
                     assert settings.candidates > 0 or device == "cuda"
-                    assert settings.width <= 200 or device == "cuda"
-    folder = resources.files("brgcn.experiments") / "settings" / "links" / "modern"
-    assert {file.name for file in folder.iterdir()} <= opened
+                    assert settings.width <= 1000 or device == "cuda"
+    for regime in ("modern", "rgcn-reference"):
+        folder = resources.files("brgcn.experiments") / "settings" / "links" / regime
+        assert {file.name for file in folder.iterdir()} <= opened
