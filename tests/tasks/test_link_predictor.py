@@ -74,3 +74,19 @@ def test_what_cannot_be_answered(towns: Dataset) -> None:
         predictor.predict(head="p1")
     with pytest.raises(DataError, match="there is no tail 99"):
         predictor.score(torch.tensor([[0, 0, 99]]))
+
+
+def test_torch_keeps_its_threads_while_links_are_trained(towns: Dataset, tmp_path: Path) -> None:
+    """Its products are most of the work; where fused operators are, it keeps to one."""
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        train_link_runs(
+            towns,
+            LinkSettings(width=4, epochs=1),
+            tmp_path / "run",
+            listener=lambda run, record: seen.append(torch.get_num_threads()),
+        )
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {2}

@@ -34,15 +34,16 @@ def pick_device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def threads(count: int) -> Iterator[None]:
+def threads(count: int, *, products: bool = False) -> Iterator[None]:
     """Compute with ``count`` threads.
 
     With fused operators they are the operators' own, and torch keeps to one: what is left to it is small, and its idle
-    threads would spin on the cores that the operators need.
+    threads would spin on the cores that the operators need. Not so where large ``products`` are most of the work, as in
+    link prediction.
     """
     before = torch.get_num_threads()
     fused = backend_for(torch.empty(0)) == "numba"
-    torch.set_num_threads(1 if fused else count)
+    torch.set_num_threads(1 if fused and not products else count)
     try:
         with fused_threads(count) if fused else contextlib.nullcontext():
             yield

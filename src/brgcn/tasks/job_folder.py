@@ -62,6 +62,7 @@ class JobFolder:
 
     task: ClassVar[str]
     task_facts: ClassVar[dict[str, type]] = {}
+    large_products: ClassVar[bool] = False  # whether most of the work is torch's matrix products
 
     # ------------------------------------------------------------------ making and opening
 
@@ -252,7 +253,7 @@ class JobFolder:
     @contextlib.contextmanager
     def going_on(self) -> Iterator[None]:
         """Around training: nobody else writes, and as many threads compute as when it began."""
-        with only_writer(self.path), threads(self.facts["threads"]):
+        with only_writer(self.path), threads(self.facts["threads"], products=self.large_products):
             self.remove_leftovers()
             yield
 

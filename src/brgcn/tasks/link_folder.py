@@ -36,6 +36,7 @@ _TRIPLES = "triples"
 class LinkFolder(JobFolder):
     task: ClassVar[str] = "links"
     task_facts: ClassVar[dict[str, type]] = {"encoder": str, "decoder": str}
+    large_products: ClassVar[bool] = True
 
     @classmethod
     def create(
