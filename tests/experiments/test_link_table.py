@@ -175,8 +175,9 @@ def test_all_of_the_table_can_be_built_and_no_file_is_idle(monkeypatch: pytest.M
                 for decoder in DECODERS:
                     link_settings(encoder, decoder, dataset, "rgcn-reference", device=device)
                     settings = link_settings(encoder, decoder, dataset, device=device)
-                    assert settings.candidates > 0 or device == "cuda"
-                    assert settings.width <= 1000 or device == "cuda"
+                    if device == "cpu" and dataset == "my own":
+                        assert settings.candidates > 0
+                        assert settings.width <= 200
     for regime in ("modern", "rgcn-reference"):
         folder = resources.files("brgcn.experiments") / "settings" / "links" / regime
         assert {file.name for file in folder.iterdir()} <= opened

@@ -6,13 +6,10 @@ for query, key and value at once.
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from brgcn.ops.backend import backend_for
-from brgcn.ops.registered import FusedOp
+from brgcn.ops.registered import op_of_two
 from brgcn.ops.tables import TypedRows
 
 
@@ -31,23 +28,4 @@ def _fake(basis: Tensor, coefficients: Tensor, tables: list[Tensor]) -> Tensor:
     return basis.new_empty(tables[0].size(0), basis.size(1), coefficients.size(3) * basis.size(3))
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    basis, coefficients, tables = inputs
-    ctx.save_for_backward(basis, coefficients, *tables)
-
-
-def _backward(ctx: Any, op: Any, grad: Tensor) -> tuple[Any, ...]:
-    basis, coefficients, *tables = ctx.saved_tensors
-    return (*op(grad.contiguous(), basis, coefficients, tables), [None] * len(tables))
-
-
-_fused = FusedOp(
-    "mix_rows",
-    "mix_rows",
-    schema="(Tensor basis, Tensor coefficients, Tensor[] tables) -> Tensor",
-    backward_schema="(Tensor grad, Tensor basis, Tensor coefficients, Tensor[] tables) -> (Tensor, Tensor)",
-    fake=_fake,
-    fake_backward=lambda grad, basis, coefficients, tables: (torch.empty_like(basis), torch.empty_like(coefficients)),
-    setup=_setup,
-    backward=_backward,
-)
+_fused = op_of_two("mix_rows", _fake)

@@ -59,6 +59,31 @@ class FusedOp:
         return self._direct[backend].apply(*args)
 
 
+def op_of_two(name: str, fake: Callable[..., Any], backends: Sequence[str] = tuple(ROOMS)) -> FusedOp:
+    """An operator of two tensors and index tables, (a, b, tables) -> out, in the module of its own name; its gradient
+    needs both."""
+
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        a, b, tables = inputs
+        ctx.save_for_backward(a, b, *tables)
+
+    def backward(ctx: Any, op: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+        a, b, *tables = ctx.saved_tensors
+        return (*op(grad.contiguous(), a, b, tables), [None] * len(tables))
+
+    return FusedOp(
+        name,
+        name,
+        schema="(Tensor a, Tensor b, Tensor[] tables) -> Tensor",
+        backward_schema="(Tensor grad, Tensor a, Tensor b, Tensor[] tables) -> (Tensor, Tensor)",
+        fake=fake,
+        fake_backward=lambda grad, a, b, tables: (torch.empty_like(a), torch.empty_like(b)),
+        setup=setup,
+        backward=backward,
+        backends=backends,
+    )
+
+
 def _lazy(room: str, module: str, name: str) -> Callable[..., Any]:
     """Imported when first needed: neither numba nor Triton is paid for by those who do not use it."""
 

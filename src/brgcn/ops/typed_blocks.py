@@ -9,14 +9,12 @@ laying out rows than on multiplying; elsewhere one ``typed_linear`` does it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from brgcn.graph import RelationalGraph
 from brgcn.ops.backend import backend_for
-from brgcn.ops.registered import FusedOp
+from brgcn.ops.registered import op_of_two
 from brgcn.ops.tables import pair_rows
 from brgcn.ops.typed_linear import typed_linear
 
@@ -37,28 +35,8 @@ def typed_blocks(z: Tensor, weight: Tensor, graph: RelationalGraph) -> Tensor:
     return parts.view(z.size(0), lanes, blocks, maps, outs).transpose(2, 3).flatten(2)
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    z, weight, tables = inputs
-    ctx.save_for_backward(z, weight, *tables)
-
-
-def _backward(ctx: Any, op: Any, grad: Tensor) -> tuple[Any, ...]:
-    z, weight, *tables = ctx.saved_tensors
-    return (*op(grad.contiguous(), z, weight, tables), [None] * len(tables))
-
-
 def _like_output(z: Tensor, weight: Tensor, tables: list[Tensor]) -> Tensor:
     return z.new_empty(z.size(0), z.size(1), weight.size(2) * weight.size(3) * weight.size(5))
 
 
-_fused = FusedOp(
-    "typed_blocks",
-    "typed_blocks",
-    schema="(Tensor z, Tensor weight, Tensor[] tables) -> Tensor",
-    backward_schema="(Tensor grad, Tensor z, Tensor weight, Tensor[] tables) -> (Tensor, Tensor)",
-    fake=_like_output,
-    fake_backward=lambda grad, z, weight, tables: (torch.empty_like(z), torch.empty_like(weight)),
-    setup=_setup,
-    backward=_backward,
-    backends=("numba",),
-)
+_fused = op_of_two("typed_blocks", _like_output, backends=("numba",))

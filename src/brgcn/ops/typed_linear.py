@@ -8,7 +8,7 @@ beat. The Triton version reads and writes the rows where they are.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch import Tensor
 from brgcn.graph import RelationalGraph
 from brgcn.ops.backend import backend_for
 from brgcn.ops.precision import autocast_features
-from brgcn.ops.registered import FusedOp
+from brgcn.ops.registered import op_of_two
 from brgcn.ops.tables import Chunks, Grouping, cut, pair_rows
 
 BLOCK = 32  # rows of a block in the torch version
@@ -70,23 +70,4 @@ def _chunks(order: Grouping, size: int) -> Chunks:
     return cut(order.ptr, every, torch.full_like(every, size))
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    z, weight, tables = inputs
-    ctx.save_for_backward(z, weight, *tables)
-
-
-def _backward(ctx: Any, op: Any, grad: Tensor) -> tuple[Any, ...]:
-    z, weight, *tables = ctx.saved_tensors
-    return (*op(grad.contiguous(), z, weight, tables), [None] * len(tables))
-
-
-_fused = FusedOp(
-    "typed_linear",
-    "typed_linear",
-    schema="(Tensor z, Tensor weight, Tensor[] tables) -> Tensor",
-    backward_schema="(Tensor grad, Tensor z, Tensor weight, Tensor[] tables) -> (Tensor, Tensor)",
-    fake=lambda z, weight, tables: z.new_empty(z.size(0), z.size(1), weight.size(3)),
-    fake_backward=lambda grad, z, weight, tables: (torch.empty_like(z), torch.empty_like(weight)),
-    setup=_setup,
-    backward=_backward,
-)
+_fused = op_of_two("typed_linear", lambda z, weight, tables: z.new_empty(z.size(0), z.size(1), weight.size(3)))

@@ -19,8 +19,8 @@ HEAD = """
 the paper's figure. `rules` are inverse and duplicate relations with their confidence in training; a decoder's name
 alone is an embedding; `encoder:decoder` an auto-encoder, on the true message graph or another one (@);
 `encoder+decoder` the paper's ensemble, 0.4 of the auto-encoder with DistMult and 0.6 of an embedding trained by itself.
-A regime whose name ends in `-cpu` has settings of its own for a machine without a GPU: shorter vectors, and scores against
-a sample of the entities. Rows that are not there are not measured yet.
+A regime whose name ends in `-cpu` has settings of its own for a machine without a GPU: shorter vectors, and scores
+against a sample of the entities. Rows that are not there are not measured yet.
 """
 
 
