@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 
 from brgcn.ops import complex_product, use_backend
 
 
+@pytest.fixture(autouse=True)
+def _also_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("brgcn.ops.complex_product"), "LARGE", 0)
+
+
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("conjugate", [True, False])
 @pytest.mark.parametrize(("rows", "numbers"), [(1, 1), (5, 3), (40, 100), (0, 2)])
-def test_products_by_hand(backend: str, conjugate: bool, rows: int, numbers: int) -> None:
+def test_products_by_hand(backend: str, conjugate: bool, rows: int, numbers: int, parts: int) -> None:
     a, b = torch.randn(2, rows, 2 * numbers, dtype=torch.double).unbind()
     with use_backend(backend):
         found = complex_product(a, b, conjugate=conjugate)

@@ -22,7 +22,7 @@ def by_hand(vectors: torch.Tensor, weight: torch.Tensor, pairs: bool) -> float:
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 @pytest.mark.parametrize("pairs", [True, False])
 @pytest.mark.parametrize(("rows", "width"), [(1, 2), (7, 6), (3, 200), (0, 4)])
-def test_sum_and_gradient(backend: str, pairs: bool, rows: int, width: int) -> None:
+def test_sum_and_gradient(backend: str, pairs: bool, rows: int, width: int, parts: int) -> None:
     vectors = torch.randn(rows, width, dtype=torch.double, requires_grad=True)
     weight = torch.rand(rows, dtype=torch.double)
     with use_backend(backend):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -50,8 +51,8 @@ def test_inner_products(sizes: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("backend", ["torch", ON_CPU, FUSED])
-@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 70, 3), (20, 3, 67)])
-def test_l1_distances(backend: str, sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 70, 3), (20, 3, 67), (6, 7, 32)])
+def test_l1_distances(backend: str, sizes: tuple[int, int, int], parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(l1, "OTHERS", 4)
     with use_backend(backend):
         same(l1_distances, True, sizes)
@@ -84,3 +85,11 @@ def test_products_in_bfloat16_where_the_cpu_has_it(monkeypatch: pytest.MonkeyPat
             gradient, candidates.detach().sum(0).expand(5, -1), rtol=0.05 if narrow else 1e-5, atol=0.1
         )
     assert inner_products(query, candidates).dtype == torch.float32  # again outside
+
+
+def test_the_precision_of_one_thread_is_not_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: True)
+    rows = torch.ones(2, 3)
+    with precision.training_precision("bfloat16", torch.device("cpu")), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: inner_products(rows, rows).dtype).result() == torch.float32
+        assert inner_products(rows, rows).dtype == torch.bfloat16

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 from twin import random_edges, tensors
 
 from brgcn.graph import RelationalGraph
 from brgcn.ops import typed_blocks, use_backend
+from brgcn.ops.cpu.typed_blocks import TOGETHER
 from brgcn.ops.typed_blocks import NARROW
 
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
-@pytest.mark.parametrize(
-    ("lanes", "maps", "blocks", "ins", "outs"), [(1, 3, 1, 5, 4), (2, 1, 3, 2, 7), (1, 2, 2, 1, 1)]
-)
+@pytest.mark.parametrize("shape", [(1, 3, 1, 5, 4), (2, 1, 3, 2, 7), (1, 2, 2, 1, 1)])
 @pytest.mark.parametrize(("num_edges", "num_relations"), [(0, 3), (300, 2), (300, 40)])
 def test_equals_a_loop_over_pairs(
-    backend: str, lanes: int, maps: int, blocks: int, ins: int, outs: int, num_edges: int, num_relations: int
+    backend: str, shape: tuple[int, ...], num_edges: int, num_relations: int, parts: int
 ) -> None:
-    graph = RelationalGraph.from_edges(*tensors(random_edges(60, num_relations, num_edges, 0)), 60, num_relations)
+    lanes, maps, blocks, ins, outs = shape
+    nodes = 2 * TOGETHER + 60  # a relation has more pairs than are taken together
+    edges = tensors(random_edges(nodes, num_relations, num_edges, 0))
+    graph = RelationalGraph.from_edges(*edges, nodes, num_relations)
+    assert num_relations != 2 or graph.pair_relation.bincount().max() > TOGETHER
     z = torch.randn(graph.num_pairs, lanes, blocks * ins, dtype=torch.double, requires_grad=True)
     weight = torch.randn(num_relations, lanes, maps, blocks, ins, outs, dtype=torch.double, requires_grad=True)
     with use_backend(backend):
@@ -39,10 +44,12 @@ def test_equals_a_loop_over_pairs(
         torch.testing.assert_close(mine, theirs)
 
 
-def test_wide_blocks_are_left_to_the_library() -> None:
-    width = int(NARROW**0.5) + 1
+@pytest.mark.parametrize("wide", [True, False])
+def test_wide_blocks_are_left_to_the_library(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    width, fused = int(NARROW**0.5) + wide, []
     graph = RelationalGraph.from_edges(*tensors(random_edges(9, 2, 20, 0)), 9, 2)
     z, weight = torch.randn(graph.num_pairs, 1, width), torch.randn(2, 1, 1, 1, width, width)
-    with use_backend("torch"):
-        expected = typed_blocks(z, weight, graph)
-    torch.testing.assert_close(typed_blocks(z, weight, graph), expected)
+    module = importlib.import_module("brgcn.ops.typed_blocks")
+    monkeypatch.setattr(module, "_fused", lambda *given: fused.append(given))
+    typed_blocks(z, weight, graph)
+    assert bool(fused) is not wide

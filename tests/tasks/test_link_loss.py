@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from brgcn.nn.link_model import LinkModel
+from brgcn.ops import precision
 from brgcn.tasks.link_loss import LinkLoss
 from brgcn.tasks.link_queries import Sampler, TrainingQueries, both_directions
 from brgcn.tasks.link_settings import LinkSettings
@@ -179,3 +180,17 @@ def test_negatives_corrupt_what_is_asked_for(reciprocal: bool) -> None:
     of_zero = torch.tensor([[0, 1, t] for t in range(ENTITIES)]).repeat(20, 1)
     loss = LinkLoss(model, settings).of_triples(model.entity, of_zero)
     assert (loss.item() == pytest.approx(math.log(2))) is reciprocal
+
+
+def test_relations_are_predicted_in_full_precision_from_narrow_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: True)
+    settings = LinkSettings(width=WIDTH, relation_prediction=1.0)
+    model = model_of(settings).float()
+    queries = TrainingQueries(triples(), ENTITIES, RELATIONS)
+    batch = next(queries.batches(torch.arange(len(queries))))
+    wanted = LinkLoss(model, settings).of_queries(model.entity, batch, cells=1000)
+    with precision.training_precision("bfloat16", torch.device("cpu")):
+        found = LinkLoss(model, settings).of_queries(model.entity, batch, cells=1000)
+    assert found.dtype == torch.float32
+    assert found.item() == pytest.approx(wanted.item(), rel=0.01)
+    assert found.bfloat16().item() != found.item()  # not a rounded number

@@ -213,6 +213,7 @@ def test_batches_that_share_a_pass_need_but_the_rows_of_their_samples(
     }
     alone, whole = (trainer(residual=residual, **changes) for _ in range(2))
     assert alone._samples_alone
+    assert not trainer(encoder="brgcn", batches_per_pass=3)._samples_alone  # without a sample
     for mine in alone.epochs():
         assert mine["loss"] > 0
     with monkeypatch.context() as patched:

@@ -35,8 +35,8 @@ def test_steps_by_hand(backend: str) -> None:
     torch.testing.assert_close(optimizer.state[parameter]["sum"].cpu().double(), squares, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["torch", ON_CPU])
-@pytest.mark.parametrize("rows", [[3], [1, 4], [4, 1], [2, 2, 0]])
+@pytest.mark.parametrize("backend", ["torch", ON_CPU, FUSED])
+@pytest.mark.parametrize("rows", [[3], [1, 4], [4, 1], [2, 2, 0], []])
 def test_rows_without_a_gradient_stay(backend: str, rows: list[int]) -> None:
     """A sparse gradient is that of its rows, which may come in any order, and more than once."""
     start = torch.randn(5, 3)
@@ -45,7 +45,8 @@ def test_rows_without_a_gradient_stay(backend: str, rows: list[int]) -> None:
         optimizer = Adagrad([table], lr=0.5)
         for step in range(3):
             optimizer.zero_grad()
-            found = torch.nn.functional.embedding(torch.tensor(rows, device=DEVICE), table, sparse=sparse)
+            places = torch.tensor(rows, dtype=torch.long, device=DEVICE)
+            found = torch.nn.functional.embedding(places, table, sparse=sparse)
             (found**2 * (step + 1)).sum().backward()
             with use_backend(backend if sparse else "torch"), torch.sparse.check_sparse_tensor_invariants(True):
                 optimizer.step()

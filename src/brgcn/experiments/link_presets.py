@@ -29,7 +29,8 @@ def link_settings(
     kinds = [] if encoder == "none" else ["encoder"]
     names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
-        names += ["cpu", f"{dataset}.cpu", *(f"{name}.cpu" for name in names)]
+        names += ["cpu", f"{dataset}.cpu", f"{decoder}.cpu", f"{decoder}.{dataset}.cpu"]
+        names += [f"{kind}{of}.cpu" for kind in kinds for of in ("", f".{dataset}")]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
         file = folder.joinpath(*place.split("/"))
         if file.is_file():

@@ -109,6 +109,7 @@ def measure_row(
     if kept is not None and len(kept["runs"]) >= (1 if settings is None else runs):
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
+    made = environment(device)  # with the commit that begins it
     if row.name == RULES:
         found = _rules(data)
     elif row.beside:
@@ -121,7 +122,7 @@ def measure_row(
         "regime": kept_as,
         **facts,
         **found,
-        "environment": environment(device),
+        "environment": made,
     }
     write_json(path, cell)
     return cell

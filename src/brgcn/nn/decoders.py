@@ -45,9 +45,11 @@ class Decoder(ABC):
         return (query * entity).sum(-1)
 
     def match_some(self, query: Tensor, asked: Tensor, entities: Tensor, candidate: Tensor) -> Tensor:
-        """[m] the queries ``asked`` [m] with the entities ``candidate`` [m]; vectors are not gathered for each."""
+        """[m] the queries ``asked`` [m] with the entities ``candidate`` [m]; fused operators read vectors where they
+        are, instead of gathering them."""
         items = typed_rows(candidate, asked, len(entities), len(query))
-        return typed_dot(entities.unsqueeze(1), query.unsqueeze(1), items).squeeze(1)
+        wide = torch.promote_types(entities.dtype, query.dtype)
+        return typed_dot(entities.to(wide).unsqueeze(1), query.to(wide).unsqueeze(1), items).squeeze(1)
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
         """[b, N] each query with every entity (or every relation)."""

@@ -1,7 +1,7 @@
 """The ragged primitives of bi-level attention, one file each.
 
-Each is one function: a plain torch reference in its file, a fused CPU version in ``cpu`` (numba) and a fused CUDA
-version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
+Each is one function: a plain torch reference in its file and, where that pays, a fused CPU version in ``cpu`` (numba)
+and a fused CUDA version in ``gpu`` (Triton) under the same name, chosen in ``backend``.
 """
 
 from brgcn.ops.answer_loss import answer_loss

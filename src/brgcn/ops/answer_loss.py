@@ -11,7 +11,6 @@ estimate of the sum over all; a query's own answers are always there, so b_qa = 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from brgcn.ops.backend import backend_for
 from brgcn.ops.products import aligned_rows
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
 
 Match = Callable[[Tensor, Tensor], Tensor]  # (queries [b, d], candidates [C, d]) -> scores [b, C]
 
@@ -126,7 +125,7 @@ def _loss_and_slope(
     free.copy_(scores)
     if backend_for(free) == "numba":
         ptr = torch.searchsorted(row, torch.arange(free.size(0) + 1))
-        fused = importlib.import_module(f"{ROOMS['numba']}.answer_loss")
+        fused = fused_module("numba", "answer_loss")
         return fused.loss_and_slope_(free, ptr, place, weight.to(free.dtype), correction).double().sum(), free
     own = free[row, place]
     if correction is not None:

@@ -5,19 +5,22 @@ The gradients of a product are products themselves: of a b, g conj(b) and g conj
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from brgcn.ops.backend import backend_for
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
+
+LARGE = 1 << 12  # numbers from which the fused version pays; a question of a few rows should not wait for a compiler
 
 
 def complex_product(a: Tensor, b: Tensor, *, conjugate: bool = False) -> Tensor:
     """a b, or a conj(b); [.., 2 C] each."""
-    if backend_for(a) == "numba" and a.shape == b.shape and a.dtype == b.dtype and a.dim() == 2:
+    alike = a.shape == b.shape and a.dtype == b.dtype and a.dim() == 2
+    if alike and a.numel() >= LARGE and backend_for(a) == "numba":
         product: Tensor = _Product.apply(a, b, conjugate)  # type: ignore[no-untyped-call]
         return product
     (a_re, a_im), (b_re, b_im) = a.chunk(2, -1), b.chunk(2, -1)
@@ -35,6 +38,7 @@ class _Product(torch.autograd.Function):
         return _fused(a, b, conjugate)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         a, b = ctx.saved_tensors
         slope = slope.contiguous()
@@ -47,5 +51,5 @@ class _Product(torch.autograd.Function):
 
 
 def _fused(a: Tensor, b: Tensor, conjugate: bool) -> Tensor:
-    product: Tensor = importlib.import_module(f"{ROOMS['numba']}.complex_product").complex_product(a, b, conjugate)
+    product: Tensor = fused_module("numba", "complex_product").complex_product(a, b, conjugate)
     return product

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 import torch
 from torch import Tensor
 
 from brgcn.ops.backend import backend_for
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
 
 CELLS = 1 << 25  # comparisons that plain torch holds at a time
 
@@ -17,8 +15,7 @@ def count_scores(scores: Tensor, row: Tensor, truth: Tensor, cells: int = CELLS)
     """For scores [b, N] and items m: #(scores[row_m] > truth_m) and #(scores[row_m] == truth_m)."""
     backend = backend_for(scores)
     if backend != "torch":
-        fused = importlib.import_module(f"{ROOMS[backend]}.count_scores")
-        higher, equal = fused.count_scores(scores, row, truth)
+        higher, equal = fused_module(backend, "count_scores").count_scores(scores, row, truth)
         return higher, equal
     parts = [torch.zeros(2, 0, dtype=torch.long, device=scores.device)]
     at_once = max(1, cells // max(1, scores.size(1)))

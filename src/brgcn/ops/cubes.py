@@ -7,20 +7,21 @@ where the numbers are real, or complex: then a row [2 C] holds C real parts and 
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from brgcn.ops.backend import backend_for
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
 
 
 def weighted_cubes(vectors: Tensor, weight: Tensor, *, pairs: bool = False) -> Tensor:
     """A scalar, for ``vectors`` [n, C] (with ``pairs`` [n, 2 C]) and ``weight`` [n], which has no gradient."""
+    weight = weight.detach()
     if backend_for(vectors) == "numba":
-        cubes: Tensor = _Cubes.apply(vectors, weight.detach(), pairs)  # type: ignore[no-untyped-call]
+        cubes: Tensor = _Cubes.apply(vectors, weight, pairs)  # type: ignore[no-untyped-call]
         return cubes
     if pairs:
         real, imaginary = vectors.chunk(2, -1)
@@ -37,14 +38,11 @@ class _Cubes(torch.autograd.Function):
         vectors = vectors.contiguous()
         ctx.save_for_backward(vectors, weight)
         ctx.pairs = pairs
-        cubes: Tensor = _fused().cubes_of_rows(vectors, pairs)
+        cubes: Tensor = fused_module("numba", "cubes").cubes_of_rows(vectors, pairs)
         return (cubes * weight).sum()
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         vectors, weight = ctx.saved_tensors
-        return _fused().gradient(vectors, weight * slope, ctx.pairs), None, None
-
-
-def _fused() -> Any:
-    return importlib.import_module(f"{ROOMS['numba']}.cubes")
+        return fused_module("numba", "cubes").gradient(vectors, weight * slope, ctx.pairs), None, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
@@ -21,12 +22,12 @@ def autocast_features(features: Tensor) -> Tensor:
     return features.to(torch.get_autocast_dtype(kind))
 
 
-_narrow_products = False  # on the CPU
+_narrow_products = ContextVar("narrow_products", default=False)  # on the CPU; each thread has its own
 
 
 def product_features(features: Tensor) -> Tensor:
     """In the precision of products of many queries with all candidates."""
-    if _narrow_products and features.device.type == "cpu" and features.dtype == torch.float32:
+    if _narrow_products.get() and features.device.type == "cpu" and features.dtype == torch.float32:
         return features.bfloat16()
     return autocast_features(features)
 
@@ -40,13 +41,12 @@ def cpu_has_bfloat16() -> bool:
 @contextlib.contextmanager
 def training_precision(name: str, device: torch.device) -> Iterator[None]:
     """Of matrix products on ``device``; what it cannot do fast is done in float32."""
-    global _narrow_products
     if device.type == "cpu" and name == "bfloat16" and cpu_has_bfloat16():
-        outside, _narrow_products = _narrow_products, True
+        outside = _narrow_products.set(True)
         try:
             yield
         finally:
-            _narrow_products = outside
+            _narrow_products.reset(outside)
         return
     if device.type != "cuda" or name == "float32":
         yield

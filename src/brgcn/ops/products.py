@@ -6,15 +6,15 @@ odd places. So rows are laid out with a few unused numbers between them.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from brgcn.ops.backend import backend_for
 from brgcn.ops.precision import product_features
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
 
 ALIGNED = 8
 
@@ -55,15 +55,12 @@ class _Distances(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, candidates: Tensor) -> Tensor:
         ctx.save_for_backward(query, candidates)
-        distances: Tensor = _fused(query).distances(query, candidates)
+        distances: Tensor = fused_module(backend_for(query), "l1").distances(query, candidates)
         return distances
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
         query, candidates = ctx.saved_tensors
-        fused = _fused(query)
+        fused = fused_module(backend_for(query), "l1")
         return fused.gradient(query, candidates, slope.T.contiguous()), fused.gradient(candidates, query, slope)
-
-
-def _fused(rows: Tensor) -> Any:
-    return importlib.import_module(f"{ROOMS[backend_for(rows)]}.l1")

@@ -17,6 +17,11 @@ import torch
 ROOMS = {"numba": "brgcn.ops.cpu", "triton": "brgcn.ops.gpu"}
 
 
+def fused_module(backend: str, name: str) -> Any:
+    """What ``backend`` has under this name, imported when first needed."""
+    return importlib.import_module(f"{ROOMS[backend]}.{name}")
+
+
 class FusedOp:
     """One operator on all backends.
 

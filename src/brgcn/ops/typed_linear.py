@@ -2,8 +2,8 @@
 
 No weight is gathered per row, and the number of launches does not depend on the number of relations. The torch version
 groups pairs by relation into blocks of equal height, the last of each relation padded with zeros, and multiplies all
-blocks in one batched product; on the CPU this is also the fast version, since a library's matrix product is hard to
-beat. The Triton version reads and writes the rows where they are.
+blocks in one batched product; on the CPU this is also the fast version for wide matrices, since a library's product is
+hard to beat (``typed_blocks`` has one for narrow ones). The Triton version reads and writes the rows where they are.
 """
 
 from __future__ import annotations

@@ -57,11 +57,10 @@ class LinkLoss:
         strange = torch.randint(entities.size(0), (asked.numel(),), device=triples.device)
         head, relation, tail = triples.unbind(1)
         # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
-        h, t = functional.embedding(torch.stack([head, tail]), entities)
         r = functional.embedding(relation, relations)
-        query = decoder.tail_query(h, r)
+        query = decoder.tail_query(functional.embedding(head, entities), r)
         if not self.model.reciprocal:  # else triples come in both directions, and the tail is what is asked for
-            query = torch.cat([query, decoder.head_query(t, r)])
+            query = torch.cat([query, decoder.head_query(functional.embedding(tail, entities), r)])
             asked = torch.where(torch.rand(asked.numel(), device=triples.device) < 0.5, asked, asked + len(triples))
         scores = decoder.match_some(query, torch.cat([place, asked]), entities, torch.cat([tail, strange]))
         truth = torch.zeros_like(scores)
@@ -90,6 +89,7 @@ class LinkLoss:
             relation = relation % self.model.num_relations
         decoder = self.model.decoder
         scores = decoder.match_all_in_training(decoder.relation_query(head, tail), relations)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # products may be narrower
         counts = (batch.share > 0).to(scores.dtype)
         return (functional.cross_entropy(scores, relation, reduction="none") * counts).sum() / counts.sum()
 

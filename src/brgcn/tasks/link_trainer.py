@@ -260,7 +260,7 @@ class LinkTrainer:
     @property
     def _samples_alone(self) -> bool:
         """Rows that a batch does not touch have no gradient, and Adagrad leaves them where they are."""
-        rows = self.graph is None or self._shared is not None
+        rows = self.sampler is not None and (self.graph is None or self._shared is not None)
         return rows and self.settings.optimizer == "adagrad" and not self.settings.clip
 
     def _entities(self, batch: Tensor | QueryBatch) -> Tensor:

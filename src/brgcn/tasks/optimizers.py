@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from brgcn.nn.link_model import LinkModel
 from brgcn.ops import backend_for
-from brgcn.ops.registered import ROOMS
+from brgcn.ops.registered import fused_module
 from brgcn.tasks.link_settings import LinkSettings
 
 
@@ -41,8 +40,10 @@ class Adagrad(torch.optim.Adagrad):
         if closure is not None or not all(_can_be_fused(parameter) for parameter, _, _ in found):
             return super().step(closure)
         for parameter, rate, epsilon in found:
-            fused = importlib.import_module(f"{ROOMS[backend_for(parameter)]}.adagrad")
-            fused.adagrad_(parameter, self.state[parameter]["sum"], parameter.grad, rate, epsilon)
+            fused, total = fused_module(backend_for(parameter), "adagrad"), self.state[parameter]["sum"]
+            fused.adagrad_(parameter, total, parameter.grad, rate, epsilon)
+            for changed in (parameter, total):  # whoever still needs the old values is told
+                torch.autograd.graph.increment_version(changed)
         return None
 
 

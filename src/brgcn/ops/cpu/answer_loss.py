@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import prange
 from torch import Tensor
 
@@ -20,7 +21,9 @@ def loss_and_slope_(scores: Tensor, ptr: Tensor, place: Tensor, weight: Tensor, 
     """The loss of each query [b]; ``scores`` [b, C], whose rows may lie further apart than they are long, become their
     slopes. ``ptr`` [b + 1] says which answers are a query's."""
     rows, candidates = scores.shape
-    losses = scores.new_empty(rows)
+    if place.numel() and int(place.max()) >= candidates:
+        raise IndexError(f"an answer is candidate {int(place.max())} of {candidates}")
+    losses = scores.new_full((rows,), math.nan)  # of queries without any candidate
     if scores.numel():
         over_rows(
             _slopes,
@@ -42,13 +45,13 @@ def _slopes(bounds, scores, stride, candidates, w, ptr, place, weight, correctio
     nothing, _ = numbers(scores)
     whole = candidates - candidates % len(w)
     for task in prange(len(bounds) - 1):
-        own = scores[:0].copy()
+        own = np.empty(0, scores.dtype)
         for row in range(bounds[task], bounds[task + 1]):
             mine = scores[row * stride : row * stride + candidates]
             first, last = ptr[row], ptr[row + 1]
             total_weight, of_answers = nothing, nothing
             if len(own) < last - first:
-                own = scores[: last - first].copy()
+                own = np.empty(last - first, scores.dtype)
             for k in range(first, last):
                 own[k - first] = mine[place[k]]
                 total_weight += weight[k]

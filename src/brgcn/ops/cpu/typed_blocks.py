@@ -52,7 +52,7 @@ def typed_blocks_backward(grad: Tensor, z: Tensor, weight: Tensor, tables: list[
         array(by_z).reshape(-1),
         work=grad.numel(),
     )
-    # one owner for each relation and lane
+    # one owner for each relation, lane and block
     sizes = np.repeat(np.diff(ptr), lanes * blocks)
     over_segments(
         _outer,

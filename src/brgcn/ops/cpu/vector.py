@@ -124,7 +124,7 @@ def maximum(context, a, b):
     """The greater of each two numbers."""
 
     def build(target, builder, signature, args):
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
+        return _greater(builder, *args)
 
     return a(a, b), build
 
@@ -134,7 +134,7 @@ def greatest(context, vector):
     """Of all elements."""
 
     def build(target, builder, signature, args):
-        return _reduced(builder, args[0], lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
+        return _reduced(builder, args[0], lambda a, b: _greater(builder, a, b))
 
     return vector.dtype(vector), build
 
@@ -189,6 +189,10 @@ def _spread(builder, number, vector):
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), everywhere)
+
+
+def _greater(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
 def _reduced(builder, vector, join):
