@@ -7,8 +7,9 @@ rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -17,11 +18,13 @@ from brgcn.errors import RunError, SettingsError
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.rank_metrics import summary
-from brgcn.tasks.ranking import Scorer, Scorers, rank, rank_each
+from brgcn.tasks.ranking import Ranks, Scorer, Scorers, rank_each
 
 KINDS = ("logits", "sigmoid", "z", "reciprocal")
 PAPER_BETA = 0.4  # of the auto-encoder
 BETAS = tuple(step / 20 for step in range(21))
+CELLS = {"cpu": 1 << 19}  # scores of many mixtures are made and counted while they are in the cache
+_CHOICE = "choice"  # the filter that a weight is chosen with
 
 
 class Scores(Protocol):
@@ -40,52 +43,50 @@ def on_one_scale(scores: Tensor, kind: str) -> Tensor:
     if kind == "z":
         return (scores - scores.mean(-1, keepdim=True)) / scores.std(-1, keepdim=True).clamp(min=1e-12)
     if kind == "reciprocal":
-        scores = scores.contiguous()
-        ascending = scores.sort(-1).values.contiguous()
-        at_most = torch.searchsorted(ascending, scores, right=True)  # candidates that score no higher
-        return 1 / (scores.size(-1) - at_most + 1).to(scores.dtype)
+        falling, order = scores.sort(-1, descending=True)
+        place = torch.arange(scores.size(-1), device=scores.device).expand_as(order).clone()  # how many score no lower
+        place[:, 1:].masked_fill_(falling[:, 1:] == falling[:, :-1], 0)
+        higher = place.cummax(-1).values  # equal scores have the place of the first of them
+        return torch.empty_like(scores).scatter_(-1, order, 1 / (1 + higher).to(scores.dtype))
     raise SettingsError(f"there is no kind of ensemble {kind!r}", remedy=f"Known: {', '.join(KINDS)}.")
 
 
-class Ensemble:
-    """``beta`` is the weight of ``first``."""
+class Mixture(NamedTuple):
+    """``beta`` is the weight of the first model."""
 
-    def __init__(self, first: Scores, second: Scores, beta: float = PAPER_BETA, kind: str = "z") -> None:
-        if not 0 <= beta <= 1:
-            raise SettingsError(f"beta must lie between 0 and 1, not {beta}")
-        on_one_scale(torch.zeros(1, 2), kind)  # an unknown kind is said now
-        self.first, self.second, self.beta, self.kind = first, second, beta, kind
-
-    def tails(self, head: Tensor, relation: Tensor) -> Tensor:
-        return self._mixed(self.first.tails(head, relation), self.second.tails(head, relation))
-
-    def heads(self, tail: Tensor, relation: Tensor) -> Tensor:
-        return self._mixed(self.first.heads(tail, relation), self.second.heads(tail, relation))
-
-    def _mixed(self, first: Tensor, second: Tensor) -> Tensor:
-        return self.beta * on_one_scale(first, self.kind) + (1 - self.beta) * on_one_scale(second, self.kind)
+    kind: str
+    beta: float
 
 
-def tune_beta(
+def rank_mixtures(
     first: Scores,
     second: Scores,
-    kind: str,
-    valid: Tensor,
-    known: KnownTriples,
-    betas: Sequence[float] = BETAS,
-) -> tuple[float, dict[float, float]]:
-    """The weight with the highest filtered MRR on ``valid``, and the MRR of all; of equal ones the first."""
+    mixtures: Sequence[Mixture],
+    triples: Tensor,
+    filters: Mapping[str, KnownTriples],
+) -> list[Ranks]:
+    """Ranks of the first model, of the second, of each mixture. Each query is scored once by each model, and brought on
+    each scale once."""
+    for kind, beta in mixtures:
+        on_one_scale(torch.zeros(1, 2), kind)  # an unknown kind is said now
+        if not 0 <= beta <= 1:
+            raise SettingsError(f"beta must lie between 0 and 1, not {beta}")
 
-    def mixed(one: Scorer, other: Scorer) -> Scorers:
+    def together(one: Scorer, other: Scorer) -> Scorers:
         def scores(given: Tensor, relation: Tensor) -> Iterator[Tensor]:
-            a, b = on_one_scale(one(given, relation), kind), on_one_scale(other(given, relation), kind)
-            return (beta * a + (1 - beta) * b for beta in betas)
+            both = one(given, relation), other(given, relation)
+            yield from both
+            for kind, same in groupby(mixtures, key=lambda mixture: mixture.kind):
+                a, b = (on_one_scale(alone, kind) for alone in both)
+                for _, beta in same:
+                    yield torch.lerp(b, a, beta)
 
         return scores
 
-    ranks = rank_each(valid, mixed(first.tails, second.tails), mixed(first.heads, second.heads), known)
-    found = {beta: summary(of_beta)["filtered"]["mrr"] for beta, of_beta in zip(betas, ranks, strict=True)}
-    return max(found, key=lambda beta: (found[beta], -beta)), found
+    cells = CELLS.get(next(iter(filters.values())).device.type)
+    return rank_each(
+        triples, together(first.tails, second.tails), together(first.heads, second.heads), filters, cells=cells
+    )
 
 
 def compare_ensembles(
@@ -104,28 +105,38 @@ def compare_ensembles(
             where=str(second.path),
             remedy="Train both on the same data set.",
         )
-    one, other = first.scores(run, device), second.scores(run, device)
-    graph = first.named_graph.graph
+    models = first.scores(run, device), second.scores(run, device)
+    known = {"filtered": first.known.to(device)}
     held = {split: first.triples[split] for split in ("valid", "test") if len(first.triples.get(split, ()))}
-    chosen_by = KnownTriples(
-        [first.triples["train"], first.triples.get("valid", first.triples["train"][:0])],
-        graph.num_nodes,
-        graph.num_relations,
-    ).to(device)
-    known = first.known.to(device)
-
-    def judged(model: Scores) -> dict[str, Any]:
-        return {split: summary(rank(table, model.tails, model.heads, known)) for split, table in held.items()}
-
-    components = [
-        {"folder": str(folder.path), **{name: folder.facts[name] for name in ("encoder", "decoder")}, **judged(model)}
-        for folder, model in ((first, one), (second, other))
+    components: list[dict[str, Any]] = [
+        {"folder": str(folder.path), **{name: folder.facts[name] for name in ("encoder", "decoder")}}
+        for folder in (first, second)
     ]
-    rows: list[dict[str, Any]] = []
-    for kind in kinds:
-        rows.append({"kind": kind, "beta": beta, "tuned": False, **judged(Ensemble(one, other, beta, kind))})
-        if "valid" in held:
-            best, curve = tune_beta(one, other, kind, held["valid"], chosen_by)
-            mixed = judged(Ensemble(one, other, best, kind))
-            rows.append({"kind": kind, "beta": best, "tuned": True, "curve": curve, **mixed})
+    fixed = [Mixture(kind, beta) for kind in kinds]
+    rows: list[dict[str, Any]] = [{**mixture._asdict(), "tuned": False} for mixture in fixed]
+    mixtures = fixed
+    if "valid" in held:
+        # the weight is chosen with the filter of train and valid, so that it has seen nothing of test
+        filters = {**known, _CHOICE: _known_to_choice(first).to(device)}
+        grid = [Mixture(kind, weight) for kind in kinds for weight in BETAS]
+        valid = iter(rank_mixtures(*models, [*fixed, *grid], held["valid"], filters))
+        for row in (*components, *rows):
+            row["valid"] = summary(next(valid))
+        found = dict(zip(grid, valid, strict=True))
+        for kind in kinds:
+            curve = {m.beta: summary(found[m], settings=[_CHOICE])[_CHOICE]["mrr"] for m in grid if m.kind == kind}
+            best = Mixture(kind, max(curve, key=lambda weight: (curve[weight], -weight)))  # of equal ones the first
+            mixtures = [*mixtures, best]
+            rows.append({**best._asdict(), "tuned": True, "curve": curve, "valid": summary(found[best])})
+    if "test" in held:
+        test = rank_mixtures(*models, mixtures, held["test"], known)
+        for row, ranks in zip((*components, *rows), test, strict=True):
+            row["test"] = summary(ranks)
+    rows.sort(key=lambda row: (kinds.index(row["kind"]), row["tuned"]))
     return {"dataset": first.facts["dataset"], "components": components, "ensembles": rows}
+
+
+def _known_to_choice(folder: LinkFolder) -> KnownTriples:
+    graph = folder.named_graph.graph
+    splits = [folder.triples[split] for split in ("train", "valid")]
+    return KnownTriples(splits, graph.num_nodes, graph.num_relations)

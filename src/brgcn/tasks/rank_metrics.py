@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,10 +18,12 @@ CARDINALITIES = ("1-1", "1-N", "N-1", "N-N")
 MANY = 1.5  # a relation is "to many" if a head that it has leads to more tails than this, on average
 
 
-def summary(ranks: Ranks, chosen: Tensor | None = None) -> dict[str, dict[str, float]]:
+def summary(
+    ranks: Ranks, chosen: Tensor | None = None, settings: Sequence[str] = SETTINGS
+) -> dict[str, dict[str, float]]:
     """Measures of the chosen rows (all), raw and filtered; ties are realistic unless the name says otherwise."""
     chosen = torch.ones_like(ranks.is_head) if chosen is None else chosen
-    return {setting: _measures(ranks, setting, chosen) for setting in SETTINGS}
+    return {setting: _measures(ranks, setting, chosen) for setting in settings}
 
 
 def breakdown(ranks: Ranks, train: Tensor, num_relations: int) -> dict[str, Any]:

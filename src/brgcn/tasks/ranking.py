@@ -10,7 +10,7 @@ all others, so that equal scores are ties. Each distinct query is scored once.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -32,12 +32,12 @@ class Ranks:
 
     relation: Tensor  # [2n]
     is_head: Tensor  # [2n]
-    higher: dict[str, Tensor]  # "raw", "filtered": [2n] candidates with a higher score
+    higher: dict[str, Tensor]  # "raw", "filtered", the name of a filter: [2n] candidates with a higher score
     equal: dict[str, Tensor]  # [2n] candidates with the same score, the true one included
     candidates: dict[str, Tensor]  # [2n]
 
     def of(self, setting: str, ties: str = "realistic") -> Tensor:
-        """[2n] in float64; ``setting`` raw or filtered; ``ties`` optimistic, realistic or pessimistic."""
+        """[2n] in float64; ``setting`` raw, or a filter's name; ``ties`` optimistic, realistic or pessimistic."""
         optimistic = 1.0 + self.higher[setting].double()
         pessimistic = (self.higher[setting] + self.equal[setting]).double()
         if ties == "optimistic":
@@ -60,66 +60,84 @@ def rank(
         triples,
         lambda head, relation: (score_tails(head, relation),),
         lambda tail, relation: (score_heads(tail, relation),),
-        known,
+        {"filtered": known},
         cells=cells,
     )
     return ranks
 
 
 def rank_each(
-    triples: Tensor, score_tails: Scorers, score_heads: Scorers, known: KnownTriples, *, cells: int | None = None
+    triples: Tensor,
+    score_tails: Scorers,
+    score_heads: Scorers,
+    filters: Mapping[str, KnownTriples],
+    *,
+    cells: int | None = None,
 ) -> list[Ranks]:
-    """``rank`` for several models that share work: for a batch of queries each gives its scores in turn."""
-    check_triples(triples, known.num_entities, known.num_relations)
-    cells = CELLS[known.device.type] if cells is None else cells
-    head, relation, tail = triples.long().to(known.device).unbind(1)
-    of_tails = _one_side(head, relation, tail, score_tails, known, "tail", cells)
-    of_heads = _one_side(tail, relation, head, score_heads, known, "head", cells)
+    """``rank`` for several models that share work, filtered in one way or more: for a batch of queries each model gives
+    its scores in turn."""
+    any_known = next(iter(filters.values()))
+    check_triples(triples, any_known.num_entities, any_known.num_relations)
+    cells = CELLS[any_known.device.type] if cells is None else cells
+    head, relation, tail = triples.long().to(any_known.device).unbind(1)
+    of_tails = _one_side(head, relation, tail, score_tails, filters, "tail", cells)
+    of_heads = _one_side(tail, relation, head, score_heads, filters, "head", cells)
     both = torch.cat([relation, relation]).cpu()
     is_head = torch.arange(2 * len(triples)) >= len(triples)
     found = []
     for counts in zip(of_tails, of_heads, strict=True):
-        higher, equal, known_higher, known_equal, others = torch.cat(counts, dim=1).cpu()
-        everything = torch.full_like(others, known.num_entities)
-        found.append(
-            Ranks(
-                both,
-                is_head,
-                {"raw": higher, "filtered": higher - known_higher},
-                {"raw": equal, "filtered": equal - known_equal},
-                {"raw": everything, "filtered": everything - others},
-            )
-        )
+        higher, equal, *of_filters = torch.cat(counts, dim=1).cpu()
+        everything = torch.full_like(higher, any_known.num_entities)
+        ranks = Ranks(both, is_head, {"raw": higher}, {"raw": equal}, {"raw": everything})
+        for place, name in enumerate(filters):
+            known_higher, known_equal, others = of_filters[3 * place : 3 * place + 3]
+            ranks.higher[name] = higher - known_higher
+            ranks.equal[name] = equal - known_equal
+            ranks.candidates[name] = everything - others
+        found.append(ranks)
     return found
 
 
 def _one_side(
-    given: Tensor, relation: Tensor, wanted: Tensor, score: Scorers, known: KnownTriples, side: str, cells: int
+    given: Tensor,
+    relation: Tensor,
+    wanted: Tensor,
+    score: Scorers,
+    filters: Mapping[str, KnownTriples],
+    side: str,
+    cells: int,
 ) -> list[Tensor]:
-    """[5, n] for each model: of each triple higher and equal scores among all entities, the same among known other
-    answers, and how many of these there are."""
-    keys, query = torch.unique(given * known.num_relations + relation, return_inverse=True)
+    """[2 + 3 filters, n] for each model: of each triple higher and equal scores among all entities; then for each of the
+    filters the same among known other answers, and how many of these there are."""
+    any_known = next(iter(filters.values()))
+    num_entities, num_relations = any_known.num_entities, any_known.num_relations
+    keys, query = torch.unique(given * num_relations + relation, return_inverse=True)
     order = torch.argsort(query, stable=True)  # triples of the same query beside each other
     first = torch.searchsorted(query[order], torch.arange(keys.numel() + 1, device=query.device))
-    entity, of_relation = keys // known.num_relations, keys % known.num_relations
-    answers = known.by_side[side]
-    begin, end = answers.of(entity, of_relation)
+    entity, of_relation = keys // num_relations, keys % num_relations
+    answers = [known.by_side[side] for known in filters.values()]
+    ranges = [table.of(entity, of_relation) for table in answers]
     found: list[Tensor] = []
     ends = first.tolist()
-    for some in _batches(ends, max(1, cells // max(1, known.num_entities))):
+    for some in _batches(ends, max(1, cells // max(1, num_entities))):
         mine = order[ends[some.start] : ends[some.stop]]
         asked, answer = query[mine], wanted[mine]
+        others = [
+            _known_others(table.answer, begin[asked], end[asked], answer)
+            for table, (begin, end) in zip(answers, ranges, strict=True)
+        ]
         for model, any_kind in enumerate(score(entity[some], of_relation[some])):
             scores = any_kind.float()  # [b, N]
-            _check(scores, entity[some], known.num_entities)
+            _check(scores, entity[some], num_entities)
             row = (asked - some.start).to(scores.device)
             truth = scores[row, answer.to(scores.device)]
-            higher, equal = count_scores(scores, row, truth, cells)
-            others = _known_others(scores, row, truth, answer, begin[asked], end[asked], answers.answer)
+            counts = [*count_scores(scores, row, truth, cells)]
+            for triple, other in others:
+                counts += _count_known(scores, row, truth, triple.to(scores.device), other.to(scores.device))
             if model == len(found):
-                found.append(torch.zeros(5, given.numel(), dtype=torch.long, device=known.device))
-            found[model][:, mine] = torch.stack([higher, equal, *others]).to(known.device)
-    return found or [torch.zeros(5, 0, dtype=torch.long)]
+                found.append(torch.zeros(len(counts), given.numel(), dtype=torch.long, device=given.device))
+            found[model][:, mine] = torch.stack(counts).to(given.device)
+    return found or [torch.zeros(2 + 3 * len(filters), 0, dtype=torch.long)]
 
 
 def _batches(ends: list[int], most: int) -> Iterator[slice]:
@@ -132,23 +150,21 @@ def _batches(ends: list[int], most: int) -> Iterator[slice]:
         begin = max(end, begin + 1)
 
 
-def _known_others(
-    scores: Tensor, row: Tensor, truth: Tensor, wanted: Tensor, begin: Tensor, end: Tensor, answer: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Among the known answers of each triple's query but its own: higher scores, equal ones, how many they are."""
+def _known_others(answer: Tensor, begin: Tensor, end: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """The known answers of each triple's query but its own: [o] the triple, [o] the answer."""
     sizes = end - begin
     triple = torch.repeat_interleave(torch.arange(sizes.numel(), device=sizes.device), sizes)
     within = torch.arange(triple.numel(), device=sizes.device) - (sizes.cumsum(0) - sizes)[triple]
     other = answer[begin[triple] + within]
     kept = other != wanted[triple]
-    triple, other = triple[kept].to(scores.device), other[kept].to(scores.device)
+    return triple[kept], other[kept]
+
+
+def _count_known(scores: Tensor, row: Tensor, truth: Tensor, triple: Tensor, other: Tensor) -> list[Tensor]:
+    """Of each triple: known other answers with a higher score, with an equal one, all of them."""
     theirs, own = scores[row[triple], other], truth[triple]
-    ones = torch.ones_like(triple)
-    counts = [
-        torch.zeros_like(row).index_add_(0, triple, flag)
-        for flag in ((theirs > own).long(), (theirs == own).long(), ones)
-    ]
-    return counts[0], counts[1], counts[2]
+    flags = ((theirs > own).long(), (theirs == own).long(), torch.ones_like(triple))
+    return [torch.zeros_like(row).index_add_(0, triple, flag) for flag in flags]
 
 
 def _check(scores: Tensor, entity: Tensor, num_entities: int) -> None:
