@@ -107,8 +107,8 @@ def _one_side(
     side: str,
     cells: int,
 ) -> list[Tensor]:
-    """[2 + 3 filters, n] for each model: of each triple higher and equal scores among all entities; then for each of the
-    filters the same among known other answers, and how many of these there are."""
+    """[2 + 3 filters, n] for each model: of each triple higher and equal scores among all entities; for each filter the
+    same among known other answers, and how many of these there are."""
     any_known = next(iter(filters.values()))
     num_entities, num_relations = any_known.num_entities, any_known.num_relations
     keys, query = torch.unique(given * num_relations + relation, return_inverse=True)
