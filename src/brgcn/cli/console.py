@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import Any
 
 from rich.console import Console
 
 from brgcn.errors import BrgcnError
+
+UNLIMITED = 240  # columns: more than any of our tables has
 
 
 def stderr() -> Console:
@@ -16,8 +20,10 @@ def stderr() -> Console:
 
 
 def stdout() -> Console:
-    """For results, whose names may hold brackets and colons that mean nothing."""
-    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+    """For results, whose names may hold brackets and colons that mean nothing. In a pipe or a file there is no width
+    that a table must be squeezed into."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else UNLIMITED
+    return Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=width)
 
 
 def say(text: str) -> None:
