@@ -38,7 +38,7 @@ class LinkSettings:
     self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
     scaled: bool = setting(True, "divide the scores between relations by the square root of the width")
-    counts: str = setting("none", f"make summaries of many neighbours larger: one of {', '.join(COUNTS)}")
+    counts: str = setting("none", f"weigh summaries by how many neighbours they are of: one of {', '.join(COUNTS)}")
     negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
     residual: bool = setting(True, "add the entity's own vector to what the encoder makes of it")
     message_graph: str = setting("true", f"what the encoder sees, one of {', '.join(MESSAGE_GRAPHS)}")
