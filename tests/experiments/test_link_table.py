@@ -20,6 +20,8 @@ from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
 from brgcn.experiments.pages import links
 from brgcn.experiments.paper_links import PAPER, remark
 from brgcn.nn.decoders import DECODERS
+from brgcn.tasks.link_ensemble import KINDS, compare_ensembles
+from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_settings import ENCODERS, LinkSettings
 
 
@@ -79,6 +81,8 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
     cell = measure_row(*arguments, runs=2 if name == "complex" else 1, tell=told.append)
     assert told
     assert {"environment", "settings", "fingerprint", "runs"} <= set(cell)
+    assert cell["filter"] == ["train", "valid", "test"]
+    assert set(cell["with_unseen_entities"]) == set(cell["filter"])
     again: list[str] = []
     assert measure_row(*arguments, tell=again.append) == json.loads(json.dumps(cell))
     assert not again
@@ -90,7 +94,43 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
         assert row["mrr"] > 0.5  # the relations are inverse
     if "+" in name:
         assert len(cell["runs"][0]["components"]) == 2
+        assert cell["runs"][0]["rules"]["test"]["filtered"]["mrr"] > 0.5
         assert "chosen on valid" in more[0]["row"]
+
+
+def test_more_runs_are_added_to_those_that_are_there(town: Path, tmp_path: Path) -> None:
+    data, row = load_dataset(town), LinkRow.parse("complex")
+    for folder in ("a", "b"):
+        for runs in (1, 3) if folder == "a" else (3,):
+            cell = measure_row(data, row, "modern", tmp_path / folder, tmp_path / f"models {folder}", runs=runs)
+            path = tmp_path / f"models {folder}" / "town-modern-none-complex-true"
+            first = path / "runs" / "00" / "weights.safetensors"
+            if runs == 1:
+                before = first.stat().st_mtime_ns
+        if folder == "a":
+            assert first.stat().st_mtime_ns == before
+            added = cell["runs"]
+    assert [run["seed"] for run in added] == [0, 1, 2]
+    assert [run["test"] for run in added] == [run["test"] for run in cell["runs"]]
+    assert len(LinkFolder.open(path).result["runs"]) == 3
+
+
+def test_an_ensemble_is_chosen_by_what_has_seen_nothing_of_test(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The MRR on valid that is printed is filtered by test triples, too; it must not choose."""
+
+    def other(*given: object, **options: object) -> dict[str, object]:
+        found = compare_ensembles(*given, **options)  # type: ignore[arg-type]
+        for place, row in enumerate(row for row in found["ensembles"] if row["tuned"]):
+            row["curve"] = {row["beta"]: 0.1 * place}
+            row["valid"]["filtered"]["mrr"] = 1 - 0.1 * place
+        return found
+
+    monkeypatch.setattr(link_table, "compare_ensembles", other)
+    row = LinkRow.parse("rgcn+complex")
+    cell = measure_row(load_dataset(town), row, "modern", tmp_path / "kept", tmp_path / "models")
+    assert cell["runs"][0]["chosen_on_valid"]["kind"] == KINDS[-1]
 
 
 def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
