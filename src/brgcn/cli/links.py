@@ -34,9 +34,9 @@ def train(
     """``hold_back``: triples of a graph that was made for classifying nodes are predicted, too."""
     from brgcn.config import to_yaml
     from brgcn.data.split_triples import with_splits
-    from brgcn.experiments.link_presets import link_settings
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import check_free
+    from brgcn.tasks.link_presets import link_settings
     from brgcn.tasks.link_runs import train_link_runs
 
     place = pick_device(request.device)

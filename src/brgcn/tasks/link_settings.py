@@ -1,4 +1,4 @@
-"""What can be set for link prediction; a regime (``experiments/settings/links``) says what of it suits it."""
+"""What can be set for link prediction; a regime (``tasks/link_regimes``) says what of it suits it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LinkSettings:
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} must be above 0, not {getattr(self, name)}")
         if self.block_width and self.bases:
-            raise SettingsError("bases and block_width are two ways to the same end", remedy="Set one of them.")
+            raise SettingsError("bases and block_width are two ways to the same end", remedy="Set one of them to 0.")
         decoder(self.decoder, self.width)  # an odd width does not suit all
 
     @property
