@@ -95,6 +95,16 @@ def test_a_predictor_can_be_fitted_again(towns: Dataset, tmp_path: Path) -> None
     assert LinkPredictor.load(folder.path).fit(towns).settings == folder.settings
 
 
+def test_settings_that_do_nothing_are_named(towns: Dataset, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.warns(UserWarning, match="n3 does nothing with the loss negatives") as said:
+        LinkPredictor(device="cpu", loss="negatives", n3=0.1, **FEW).fit(towns)
+    assert [warning.filename for warning in said] == [__file__]
+    LinkPredictor(device="cpu", regime="rgcn-reference", **FEW).fit(towns)  # presets may hold such settings
+    folder = train_link_runs(towns, LinkSettings(**FEW, edge_dropout=0.2), tmp_path / "run")  # type: ignore[arg-type]
+    LinkPredictor.load(folder.path).fit(towns)  # and so may folders
+    assert not [warning for warning in recwarn if "does nothing" in str(warning.message)]
+
+
 def test_wrong_settings_are_known_before_there_are_data() -> None:
     with pytest.raises(SettingsError, match="unknown regime 'best'") as unknown:
         LinkPredictor(regime="best")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_presets import link_settings
 from brgcn.tasks.link_runs import check_links, mean_measures
 from brgcn.tasks.link_scores import EntityScores
-from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.link_settings import LinkSettings, without_effect
 from brgcn.tasks.link_trainer import LinkTrainer
 from brgcn.tasks.link_use import Query
 from brgcn.tasks.rank_metrics import summary
@@ -48,6 +49,7 @@ class LinkPredictor:
     def __init__(self, *, regime: str | None = "modern", seed: int = 0, device: str = "auto", **settings: Any) -> None:
         self.regime, self.seed, self.device = regime, seed, device
         self._given = settings
+        self._base = LinkSettings()  # of no regime
         self.settings = self._settings_for("data of your own", "cpu")
         self.scores_: list[EntityScores] = []
         self.history_: list[dict[str, Any]] = []
@@ -58,6 +60,8 @@ class LinkPredictor:
         check_links(data)
         device = pick_device(self.device)
         self.settings = self._settings_for(data.name, device.type)
+        for text in without_effect(self.settings, self._given):
+            warnings.warn(text, stacklevel=2)
         self._speak_of(data.named_graph, data.triples, display_names(data.named_graph, data.folder))
         trainer = LinkTrainer(
             data.graph,
@@ -77,7 +81,7 @@ class LinkPredictor:
 
     def _settings_for(self, dataset: str, device: str) -> LinkSettings:
         """Those of the regime, with what was given put in."""
-        base = LinkSettings()
+        base = self._base
         if self.regime is not None:
             model = {name: self._given.get(name, getattr(base, name)) for name in ("encoder", "decoder")}
             base = link_settings(**model, dataset=dataset, regime=self.regime, device=device)
@@ -87,7 +91,8 @@ class LinkPredictor:
     def load(cls, folder: str | Path, run: int | None = None, device: str = "cpu") -> LinkPredictor:
         """The finished runs of a folder, or one of them."""
         opened = LinkFolder.open(Path(folder))
-        predictor = cls(regime=None, device=device, **vars(opened.settings))
+        predictor = cls(regime=None, device=device)
+        predictor.settings = predictor._base = opened.settings
         predictor._speak_of(opened.named_graph, opened.triples, opened.display_names)
         place = pick_device(device)
         runs = opened.usable_runs() if run is None else [run]
