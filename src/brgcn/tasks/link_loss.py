@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from brgcn.graph import is_inverse, original_relation
 from brgcn.nn.link_model import LinkModel
 from brgcn.ops import answer_loss, weighted_cubes
 from brgcn.tasks.link_queries import QueryBatch
@@ -102,7 +103,9 @@ class LinkLoss:
 
     def _n3(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
         """Sum over the answers' triples of their vectors' cubed sizes."""
-        relation = batch.relation if self.model.reciprocal else batch.relation % self.model.num_relations
+        relation = batch.relation
+        if not self.model.reciprocal:
+            relation = original_relation(relation, self.model.num_relations)
         of_query = weight.new_zeros(given.size(0)).index_add_(0, batch.answer_row, weight)
         of_relation = weight.new_zeros(relations.size(0)).index_add_(0, relation, of_query)
         decoder = self.model.decoder
@@ -117,9 +120,9 @@ class LinkLoss:
         head, tail = functional.embedding(batch.answer_row, given), answers
         relation = batch.relation[batch.answer_row]
         if not self.model.reciprocal:  # inverse relations have no vectors of their own
-            backward = (relation >= self.model.num_relations).unsqueeze(-1)
+            backward = is_inverse(relation, self.model.num_relations).unsqueeze(-1)
             head, tail = torch.where(backward, tail, head), torch.where(backward, head, tail)
-            relation = relation % self.model.num_relations
+            relation = original_relation(relation, self.model.num_relations)
         decoder = self.model.decoder
         scores = decoder.match_all_in_training(decoder.relation_query(head, tail), relations)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # products may be narrower
