@@ -19,7 +19,6 @@ from brgcn.config import update
 from brgcn.data import Dataset
 from brgcn.errors import SettingsError
 from brgcn.experiments.kept import kept_result
-from brgcn.experiments.link_presets import link_settings
 from brgcn.message_graph import MESSAGE_GRAPHS
 from brgcn.nn.decoders import DECODERS
 from brgcn.nn.frame import MODELS
@@ -27,6 +26,7 @@ from brgcn.tasks.environment import environment
 from brgcn.tasks.known_triples import KnownTriples, ranking_facts
 from brgcn.tasks.link_ensemble import PAPER_BETA, compare_ensembles
 from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_presets import link_settings
 from brgcn.tasks.link_runs import continue_link_runs, train_link_runs
 from brgcn.tasks.rules import judge_rules
 from brgcn.tasks.run_files import write_json
