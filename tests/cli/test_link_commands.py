@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from towns import SMALL, run, town_table
 from toys import EX
 
-from brgcn.cli import main
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_runs import continue_link_runs
 from brgcn.tasks.link_settings import LinkSettings
 
-SMALL = ["--set", "width=8", "--set", "batch=50", "--set", "initial_scale=0.1"]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """People live in towns, towns have residents, and people know anybody."""
-    rng = random.Random(0)
-    lines = []
-    for person in range(60):
-        lines += [f"p{person}\tlives in\tt{person % 5}", f"t{person % 5}\thas resident\tp{person}"]
-        lines.append(f"p{person}\tknows\tp{rng.randrange(60)}")
-    path = tmp_path / "town.tsv"
-    path.write_text("\n".join(["head\trelation\ttail", *lines]) + "\n")
-    return path
+    return town_table(tmp_path / "town.tsv")
 
 
 @pytest.fixture

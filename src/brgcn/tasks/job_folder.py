@@ -118,19 +118,7 @@ class JobFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        if not path.is_dir():
-            raise RunError("there is no such folder", where=str(path), remedy=REMEDY)
-        if not (path / "run.json").exists():
-            started = (path / "settings.yaml").exists()
-            message = "training was stopped before it began" if started else "this is not a run folder"
-            remedy = "Remove it and train again." if started else REMEDY
-            raise RunError(message, where=str(path), remedy=remedy)
-        facts = read_json(path / "run.json")
-        if "format" not in facts:
-            raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=REMEDY)
-        if facts["format"] != FORMAT:
-            message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
-            raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+        facts = _read_facts(path)
         if facts.get("task") in TASK_NAMES and facts["task"] != cls.task:
             message = f"the folder holds {TASK_NAMES[facts['task']]}, and this is about {TASK_NAMES[cls.task]}"
             raise RunError(message, where=str(path), remedy="Give another folder.")
@@ -271,10 +259,27 @@ def seeds_of(seed: int, runs: int) -> range:
     return range(seed, seed + runs)
 
 
+def _read_facts(path: Path) -> dict[str, Any]:
+    """run.json of the run folder at ``path``, which must be one."""
+    if not path.is_dir():
+        raise RunError("there is no such folder", where=str(path), remedy=REMEDY)
+    if not (path / "run.json").exists():
+        started = (path / "settings.yaml").exists()
+        message = "training was stopped before it began" if started else "this is not a run folder"
+        remedy = "Remove it and train again." if started else REMEDY
+        raise RunError(message, where=str(path), remedy=remedy)
+    facts = read_json(path / "run.json")
+    if "format" not in facts:
+        raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=REMEDY)
+    if facts["format"] != FORMAT:
+        message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
+        raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+    return facts
+
+
 def task_of(path: Path) -> str:
     """The task of the run folder at ``path``, nodes or links."""
-    facts = read_json(path / "run.json") if (path / "run.json").exists() else {}
-    return "links" if facts.get("task") == "links" else "nodes"  # what is wrong with it is said when it is opened
+    return "links" if _read_facts(path).get("task") == "links" else "nodes"
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
