@@ -29,3 +29,38 @@ def test_a_folder_is_looked_at_before_the_options(tmp_path: Path, capsys, comman
     code, _, error = run(capsys, name, tmp_path, *options)
     assert code == 1
     assert "this is not a run folder" in error
+
+
+def test_all_unknown_names_of_a_table_are_said_before_anything_is_computed(
+    trained: Path, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("brgcn.tasks.link_predictor.LinkPredictor.predict", lambda *_, **__: pytest.fail("computed"))
+    queries = tmp_path / "q.tsv"
+    lines = ["head\trelation\ttail", "p3\tknows\t?", "person3\tlives in\t?", "?\tlives on\tt1"]
+    queries.write_text("\n".join([*lines, "p3\t<knows>\t?", "person3\t?\tnobody"]))
+    code, _, error = run(capsys, "predict", trained, "--queries", queries)
+    assert code == 1
+    assert f"{queries}: 3 names are unknown to the model\n" in error
+    assert "  line 3: there is no entity 'person3'\n" in error
+    assert "  line 4: there is no relation 'lives on'; did you mean 'lives in'?\n" in error
+    assert "  line 6: there is no entity 'nobody'\n" in error
+    queries.write_text("".join(f"x{k}\tknows\t?\n" for k in range(25)))
+    code, _, error = run(capsys, "predict", trained, "--queries", queries)
+    assert "25 names are unknown" in error
+    assert error.count("there is no entity") == 10
+    assert "and 15 more" in error
+
+
+def test_an_unknown_header_of_queries_is_explained(trained: Path, tmp_path: Path, capsys) -> None:
+    queries = tmp_path / "q.tsv"
+    queries.write_text("subj\tpred\tobj\np3\tknows\t?\n")
+    code, _, error = run(capsys, "predict", trained, "--queries", queries)
+    assert code == 1
+    for part in (f"{queries}, line 1: nothing is asked for", "--columns", "subject, predicate, object"):
+        assert part in error
+    code, _, error = run(capsys, "predict", trained, "--queries", queries, "--columns", "subj,pred,obj")
+    assert code == 0, error
+    queries.write_text("head\trelation\ttail\np3\tknows\tp1\n")
+    _, _, error = run(capsys, "predict", trained, "--queries", queries)
+    assert f"{queries}, line 2: nothing is asked for" in error
+    assert "--columns" not in error

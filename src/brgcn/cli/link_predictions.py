@@ -30,12 +30,11 @@ def predict_links(
     """One query from the options, or the queries of a table."""
     from brgcn.cli.link_views import row_table
     from brgcn.tasks.link_predictor import LinkPredictor
-    from brgcn.tasks.link_use import Query, read_queries
     from brgcn.tasks.run_files import table_line, write_table
 
     if table is not None and any(parts):
         raise DataError("queries stand in the table, and one on the command line", remedy="Give one of the two.")
-    queries: list[Query] = [Query.of(*parts)] if table is None else read_queries(table, parse_columns(columns))
+    queries = _queries(folder, parts, table, columns)
     predictor = LinkPredictor.load(folder, run)
     answers = [(query, predictor.predict(**asdict(query), top=top)) for query in queries]
     labels = [
@@ -54,6 +53,20 @@ def predict_links(
     elif out is None:
         for cells in (header, *rows):
             typer.echo(table_line(cells))
+
+
+def _queries(
+    folder: Path, parts: tuple[str | None, str | None, str | None], table: Path | None, columns: str | None
+) -> list[Query]:
+    from brgcn.tasks.link_folder import LinkFolder
+    from brgcn.tasks.link_use import Query
+    from brgcn.tasks.query_table import QueryTable
+
+    if table is None:
+        return [Query.of(*parts)]
+    read = QueryTable.read(table, parse_columns(columns))
+    read.check_names(LinkFolder.open(folder).named_graph)
+    return read.queries
 
 
 def _cells(number: int, query: Query, row: dict[str, Any]) -> list[Any]:

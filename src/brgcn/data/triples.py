@@ -16,7 +16,7 @@ from brgcn.errors import DataError
 
 Columns = tuple[Column, Column, Column]
 # What the header of a table of triples may call its columns.
-_HEADERS = (
+HEADERS = (
     ("head", "relation", "tail"),
     ("subject", "predicate", "object"),
     ("source", "type", "target"),
@@ -133,7 +133,7 @@ def check_columns(columns: Sequence[Column] | None) -> Columns | None:
 def recognise_header(cells: Sequence[str]) -> tuple[int, int, int] | None:
     """Where head, relation and tail stand when the cells are a header that says so."""
     names = [cell.strip().lower() for cell in cells]
-    for head, relation, tail in _HEADERS:
+    for head, relation, tail in HEADERS:
         if {head, relation, tail} <= set(names):
             return names.index(head), names.index(relation), names.index(tail)
     return None
