@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,12 @@ def test_an_unknown_header_of_queries_is_explained(trained: Path, tmp_path: Path
     _, _, error = run(capsys, "predict", trained, "--queries", queries)
     assert f"{queries}, line 2: nothing is asked for" in error
     assert "--columns" not in error
+
+
+def test_a_result_without_its_content_is_a_damaged_file(trained: Path, tmp_path: Path, capsys) -> None:
+    spoilt = shutil.copytree(trained, tmp_path / "spoilt")
+    (spoilt / "result.json").write_text("{}")
+    code, out, error = run(capsys, "train", "--resume", spoilt)
+    assert (code, out) == (1, "")
+    assert f"{spoilt / 'result.json'}: 'dataset' is missing" in error
+    assert "The run folder is damaged" in error

@@ -45,6 +45,7 @@ _FACTS = {
     "seeds": list,
     "threads": int,
 }
+_RESULT = {"dataset": str, "runs": list, "splits": dict}
 _BEFORE_IT_BEGINS = {
     "settings.yaml",
     "environment.json",
@@ -61,7 +62,8 @@ class JobFolder:
     facts: dict[str, Any]  # run.json
 
     task: ClassVar[str]
-    task_facts: ClassVar[dict[str, type]] = {}
+    task_facts: ClassVar[dict[str, type]] = {}  # of run.json
+    task_result: ClassVar[dict[str, type]] = {}  # of result.json
     large_products: ClassVar[bool] = False  # whether most of the work is torch's matrix products
 
     # ------------------------------------------------------------------ making and opening
@@ -122,10 +124,7 @@ class JobFolder:
         if facts.get("task") in TASK_NAMES and facts["task"] != cls.task:
             message = f"the folder holds {TASK_NAMES[facts['task']]}, and this is about {TASK_NAMES[cls.task]}"
             raise RunError(message, where=str(path), remedy="Give another folder.")
-        for name, kind in (_FACTS | cls.task_facts).items():
-            if not isinstance(facts.get(name), kind):
-                message = f"{name!r} is missing or not what it should be"
-                raise RunError(message, where=str(path / "run.json"), remedy=DAMAGED)
+        _check_kinds(facts, _FACTS | cls.task_facts, path / "run.json")
         return cls(path, facts)
 
     def remove_leftovers(self) -> None:
@@ -158,7 +157,10 @@ class JobFolder:
         if not self.finished:
             remedy = f"Finish it with brgcn train --resume {self.path}"
             raise RunError("training is not finished", where=str(self.path), remedy=remedy)
-        return read_json(self.path / "result.json")
+        path = self.path / "result.json"
+        result = read_json(path)
+        _check_kinds(result, _RESULT | self.task_result, path)
+        return result
 
     def run_path(self, run: int) -> Path:
         return self.path / "runs" / f"{run:02d}"
@@ -275,6 +277,12 @@ def _read_facts(path: Path) -> dict[str, Any]:
         message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
         raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
     return facts
+
+
+def _check_kinds(content: dict[str, Any], kinds: dict[str, type], path: Path) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(content.get(name), kind):
+            raise RunError(f"{name!r} is missing or not what it should be", where=str(path), remedy=DAMAGED)
 
 
 def task_of(path: Path) -> str:
