@@ -307,9 +307,9 @@ def test_triples_with_entities_unseen_in_training_are_ranked_and_counted(tmp_pat
     code, text, error = run(capsys, "train", folder, "--out", tmp_path / "r", "--epochs", 1, *SMALL, "--json")
     assert code == 0, error
     result = json.loads(text)
-    assert result["with_unseen_entities"] == {"train": 0, "test": 2}
+    assert result["with_unseen_entities"] == {"train": 0, "valid": 0, "test": 2}
     assert result["test"]["filtered"]["n"] == 6
-    assert result["valid"] is None
+    assert "1 of 10 training triples are held back" in error
 
 
 def test_seconds_of_an_interrupted_run_are_those_of_all_its_epochs(table: Path, tmp_path: Path, capsys) -> None:

@@ -28,12 +28,13 @@ def train(
     encoder: str | None,
     decoder: str | None,
     regime: str,
-    split: str,
+    split: str | None,
     hold_back: bool,
 ) -> None:
-    """``hold_back``: triples of a graph that was made for classifying nodes are predicted, too."""
+    """``split``: the shares, where they were asked for; ``hold_back``: triples of a graph that was made for classifying
+    nodes are predicted, too."""
     from brgcn.config import to_yaml
-    from brgcn.data.split_triples import with_splits
+    from brgcn.data.split_triples import SHARES, holds_back, with_splits
     from brgcn.experiments.link_presets import link_settings
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import check_free
@@ -51,7 +52,7 @@ def train(
     if request.show_config:
         typer.echo(to_yaml(chosen, explain=True), nl=False)
         return
-    shares = _shares(split)
+    shares = SHARES if split is None else _shares(split)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
     data = request.data
@@ -59,6 +60,11 @@ def train(
         raise BrgcnError(
             f"{data.name} holds labelled nodes, and this training predicts links",
             remedy="Say --task links to hold back some triples of its graph, or leave out the options for links.",
+        )
+    if split is not None and not holds_back(data):
+        raise BrgcnError(
+            f"{data.name} has validation triples of its own, so none are held back as --split says",
+            remedy="Leave --split out, or give the training triples alone.",
         )
     data = with_splits(data, shares)
     warn(data.warnings)

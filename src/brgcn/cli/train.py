@@ -94,11 +94,13 @@ def train(
         str, typer.Option(metavar="REGIME", help="For links: modern, paper, or rgcn-reference.")
     ] = "modern",
     split: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="VALID,TEST", help="For links: shares of the triples to hold back where the data hold back none."
+            metavar="VALID,TEST",
+            help="For links: shares of the triples to hold back where the data hold back none.",
+            show_default="0.1,0.1",
         ),
-    ] = "0.1,0.1",
+    ] = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The first seed.")] = 0,
     epochs: Annotated[
