@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ def write_splits(folder: Path, **sizes: int) -> Path:
     """A folder with so many triples of the town in each split."""
     folder.mkdir()
     triples = town_triples()
+    random.Random(1).shuffle(triples)
     for split, size in sizes.items():
         (folder / f"{split}.tsv").write_text("\n".join(triples[:size]) + "\n")
         del triples[:size]
@@ -38,3 +40,23 @@ def test_missing_validation_triples_are_held_back(tmp_path: Path, capsys, option
     assert code == 0, error
     assert json.loads(text)["splits"] == {"train": 150 - valid, "valid": valid, "test": 30}
     assert f"{valid} of 150 training triples are held back" in error
+
+
+def test_training_says_when_rules_give_the_answers_away(tmp_path: Path, capsys) -> None:
+    arguments = ["--epochs", 1, *SMALL, "--out"]
+    folder = write_splits(tmp_path / "own", train=150, valid=10, test=20)
+    code, _, error = run(capsys, "train", folder, *arguments, tmp_path / "r")
+    assert code == 0, error
+    assert "an inverse or duplicate relation" in error
+    assert "brgcn data inspect" in error
+    (tmp_path / "clean.tsv").write_text("\n".join(row for row in town_triples() if "resident" not in row))
+    code, _, error = run(capsys, "train", tmp_path / "clean.tsv", *arguments, tmp_path / "c")
+    assert code == 0, error
+    assert "inverse" not in error
+
+
+def test_inspecting_links_estimates_no_memory_of_classifying_nodes(tmp_path: Path, capsys) -> None:
+    code, text, error = run(capsys, "data", "inspect", write_splits(tmp_path / "own", train=150, test=30))
+    assert code == 0, error
+    assert "training memory" not in text
+    assert "lives in" in text

@@ -34,6 +34,7 @@ def train(
     """``split``: the shares, where they were asked for; ``hold_back``: triples of a graph that was made for classifying
     nodes are predicted, too."""
     from brgcn.config import to_yaml
+    from brgcn.data.leakage import leakage_warnings
     from brgcn.data.split_triples import SHARES, holds_back, with_splits
     from brgcn.experiments.link_presets import link_settings
     from brgcn.tasks.device import pick_device
@@ -67,7 +68,7 @@ def train(
             remedy="Leave --split out, or give the training triples alone.",
         )
     data = with_splits(data, shares)
-    warn(data.warnings)
+    warn((*data.warnings, *leakage_warnings(data)))
     out = request.place(data, f"{chosen.encoder}-{chosen.decoder}")
     counts = ", ".join(f"{len(triples):,} {name}" for name, triples in data.triples.items())
     say(f"{data.name}: {sizes(data)}; {counts} triples; on {place}")
