@@ -60,3 +60,35 @@ def test_inspecting_links_estimates_no_memory_of_classifying_nodes(tmp_path: Pat
     assert code == 0, error
     assert "training memory" not in text
     assert "lives in" in text
+
+
+def test_splits_are_files_that_are_named_one_by_one(tmp_path: Path, capsys) -> None:
+    folder = write_splits(tmp_path / "own", train=150, valid=10, test=20)
+    files = [folder / "train.tsv", "--valid", folder / "valid.tsv", "--test", folder / "test.tsv"]
+    code, text, error = run(capsys, "train", *files, "--epochs", 1, *SMALL, "--out", tmp_path / "r", "--json")
+    assert code == 0, error
+    assert json.loads(text)["splits"] == {"train": 150, "valid": 10, "test": 20}
+    code, text, error = run(capsys, "data", "inspect", *files, "--json")
+    assert code == 0, error
+    assert json.loads(text)["splits"] == {"train": 150, "valid": 10, "test": 20}
+    code, _, error = run(capsys, "train", folder, *files[1:], "--out", tmp_path / "f")
+    assert code == 1
+    assert "single file of training triples" in error
+    code, _, error = run(capsys, "train", files[0], files[4])
+    assert code == 2
+    words = " ".join(error.replace("│", " ").split())  # typer draws a box
+    assert "--valid FILE and --test FILE" in words
+
+
+def test_rdf_files_named_like_splits_are_read_as_such(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "rdf"
+    folder.mkdir()
+    for split, first, last in (("train", 0, 30), ("valid", 30, 33), ("test", 33, 36)):
+        rows = [f"<urn:a{k % 10}> <urn:r{k % 3}> <urn:a{(k * k + k // 10) % 10}> .\n" for k in range(first, last)]
+        (folder / f"{split}.nt").write_text("".join(rows))
+    for options in ([], ["--task", "links"]):
+        code, text, error = run(
+            capsys, "train", folder, *options, "--epochs", 1, *SMALL, "--out", tmp_path / f"r{len(options)}", "--json"
+        )
+        assert code == 0, error
+        assert json.loads(text)["splits"] == {"train": 30, "valid": 3, "test": 3}

@@ -18,6 +18,8 @@ from brgcn.cli.inputs import (
     Labels,
     NodeColumn,
     TestLabels,
+    TestTriples,
+    ValidTriples,
     given_options,
 )
 from brgcn.cli.training import TrainRequest
@@ -39,12 +41,12 @@ _OF_TASK = {
         "together",
         "figure",
     ),
-    "links": ("encoder", "decoder", "regime", "split"),
+    "links": ("encoder", "decoder", "regime", "split", "valid", "test"),
 }
 
 
 def register(app: typer.Typer) -> None:
-    app.command("train")(train)
+    app.command("train", context_settings={"allow_extra_args": True})(train)
 
 
 def train(
@@ -132,6 +134,8 @@ def train(
     drop_relation: DropRelation = None,
     columns: Columns = None,
     features: Features = None,
+    valid: ValidTriples = None,
+    test: TestTriples = None,
     data_dir: DataDir = None,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
@@ -153,11 +157,13 @@ def train(
       brgcn train graph.nt.gz --labels train.tsv --test-labels test.tsv
       brgcn train graph.nt.gz --labels train.tsv --features persons.tsv --features papers.tsv
       brgcn train fb15k-237 --encoder brgcn --decoder complex
+      brgcn train train.tsv --valid valid.tsv --test test.tsv
       brgcn train graph.nt.gz --task links --split 0.05,0.05
       brgcn train --resume runs/mutag-brgcn-20260101-120000
     """
     from brgcn.data import catalogue
 
+    _refuse_more_files(context)
     if task is not None and task not in TASKS:
         raise BrgcnError(f"there is no task {task!r}", remedy=f"Known: {', '.join(TASKS)}.")
     if resume is not None and not show_config:
@@ -193,6 +199,8 @@ def train(
         drop_relation=drop_relation,
         columns=columns,
         features=features,
+        valid=valid,
+        test=test,
         data_dir=data_dir,
     )
     wanted = task or _task_of(request, given)
@@ -201,6 +209,15 @@ def train(
         nodes.train(request, model=model, preset=preset, together=together)
     else:
         links.train(request, encoder=encoder, decoder=decoder, regime=regime, split=split, hold_back=task == "links")
+
+
+def _refuse_more_files(context: typer.Context) -> None:
+    if context.args:
+        context.fail(
+            f"Got unexpected extra argument ({' '.join(context.args)}). A training reads one data set: beside a file "
+            "of training triples, name the others with --valid FILE and --test FILE; a table of labels with "
+            "--labels FILE."
+        )
 
 
 def _task_of(request: TrainRequest, given: dict[str, str]) -> str:
