@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from towns import SMALL, run, town_triples
+from towns import SMALL, run, town_table, town_triples
 
 
 def write_splits(folder: Path, **sizes: int) -> Path:
@@ -92,3 +92,13 @@ def test_rdf_files_named_like_splits_are_read_as_such(tmp_path: Path, capsys) ->
         )
         assert code == 0, error
         assert json.loads(text)["splits"] == {"train": 30, "valid": 3, "test": 3}
+
+
+@pytest.mark.parametrize("data", ["town.tsv", "fb15k"])
+def test_a_preset_for_links_is_a_regime(tmp_path: Path, capsys, monkeypatch, data: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    town_table(tmp_path / "town.tsv")
+    code, _, error = run(capsys, "train", data, "--preset", "paper", "--out", "r")
+    assert code == 1
+    assert "--preset is for a training that classifies nodes" in error
+    assert "--regime" in error

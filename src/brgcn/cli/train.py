@@ -44,6 +44,14 @@ _OF_TASK = {
     "links": ("encoder", "decoder", "regime", "split", "valid", "test"),
 }
 
+# What serves the purpose of an option in the other task.
+_INSTEAD = {
+    "model": " (for links: --encoder and --decoder)",
+    "preset": " (for links: --regime)",
+    "encoder": " (for nodes: --model)",
+    "regime": " (for nodes: --preset)",
+}
+
 
 def register(app: typer.Typer) -> None:
     app.command("train", context_settings={"allow_extra_args": True})(train)
@@ -226,7 +234,8 @@ def _task_of(request: TrainRequest, given: dict[str, str]) -> str:
         return request.entry.task
     if any(name in given for name in _OF_TASK["links"]):
         return "links"
-    if request.dataset is None or any(name in given for name in _OF_TASK["nodes"]):
+    # --preset says little: it is easily written for --regime, and the paper has no preset for data of one's own.
+    if request.dataset is None or any(name in given for name in _OF_TASK["nodes"] if name != "preset"):
         return "nodes"
     return "nodes" if request.show_config else request.data.task
 
@@ -238,7 +247,7 @@ def _refuse_other_task(given: dict[str, str], task: str) -> None:
         if name in given:
             raise BrgcnError(
                 f"{given[name]} is for a training that {what[other]}, and this one {what[task]}",
-                remedy=f"Leave {given[name]} out, or say --task {other}.",
+                remedy=f"Leave {given[name]} out{_INSTEAD.get(name, '')}, or say --task {other}.",
             )
 
 
