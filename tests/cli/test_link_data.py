@@ -102,3 +102,36 @@ def test_a_preset_for_links_is_a_regime(tmp_path: Path, capsys, monkeypatch, dat
     assert code == 1
     assert "--preset is for a training that classifies nodes" in error
     assert "--regime" in error
+
+
+def test_rules_on_triples_of_ones_own(tmp_path: Path, capsys) -> None:
+    data = town_table(tmp_path / "town.tsv")
+    arguments = ["reproduce", "links", "--rows", "rules", "--out", tmp_path / "kept", "--json", "--datasets"]
+    code, text, error = run(capsys, *arguments, data)
+    assert code == 0, error
+    (row,) = json.loads(text)
+    assert (row["dataset"], row["row"]) == ("town", "rules")
+    assert row["mrr"] > 0.3  # who lives in a town is its resident
+    kept = tmp_path / "kept" / "town-rules-every.json"
+    assert "-split-0.1-0.1-" in json.loads(kept.read_text())["fingerprint"]
+    code, _, error = run(capsys, *arguments, data, "--split", "0.2,0.2")
+    assert code == 0, error
+    assert "-split-0.2-0.2-" in json.loads(kept.read_text())["fingerprint"]
+
+
+def test_a_graph_to_classify_nodes_is_not_reproduced_as_links(toy: Path, tmp_path: Path, capsys) -> None:
+    code, _, error = run(capsys, "reproduce", "links", "--datasets", toy, "--rows", "rules", "--out", tmp_path / "kept")
+    assert code == 1
+    assert f"brgcn train {toy} --task links" in error
+    assert "with_splits" not in error
+
+
+@pytest.mark.parametrize(
+    "command", [["reproduce", "links", "--datasets", " , "], ["ensemble", "one", "other", "--kinds", ""]]
+)
+def test_a_list_of_no_names_is_an_error(tmp_path: Path, capsys, monkeypatch, command: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("brgcn.tasks.link_folder.LinkFolder.open", lambda path: path)
+    code, _, error = run(capsys, *command)
+    assert code == 1
+    assert "names nothing" in error

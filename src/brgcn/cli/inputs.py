@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from brgcn.errors import DataError
+from brgcn.errors import BrgcnError, DataError
 
 if TYPE_CHECKING:
     from brgcn.data import Dataset
@@ -111,6 +111,14 @@ def given_options(context: typer.Context) -> dict[str, str]:
 def split_names(text: str) -> list[str]:
     """``"aifb, mutag"``."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def names_of(option: str, text: str) -> list[str]:
+    """The different names that an option gives, at least one."""
+    names = list(dict.fromkeys(split_names(text)))
+    if not names:
+        raise BrgcnError(f"{option} names nothing", remedy="Give one name or more, separated by commas.")
+    return names
 
 
 def parse_columns(text: str | None) -> tuple[str | int, str | int, str | int] | None:

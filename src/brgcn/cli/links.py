@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
-from brgcn.cli.inputs import split_names
+from brgcn.cli.held_back import hold_back_as_asked, parse_shares
 from brgcn.cli.training import RunsBar, TrainRequest, differences, saying_how_to_continue, sizes
 from brgcn.errors import BrgcnError
 
@@ -35,7 +35,6 @@ def train(
     nodes are predicted, too."""
     from brgcn.config import to_yaml
     from brgcn.data.leakage import leakage_warnings
-    from brgcn.data.split_triples import SHARES, holds_back, with_splits
     from brgcn.experiments.link_presets import link_settings
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import check_free
@@ -53,7 +52,7 @@ def train(
     if request.show_config:
         typer.echo(to_yaml(chosen, explain=True), nl=False)
         return
-    shares = SHARES if split is None else _shares(split)
+    shares = parse_shares(split)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
     data = request.data
@@ -62,12 +61,7 @@ def train(
             f"{data.name} holds labelled nodes, and this training predicts links",
             remedy="Say --task links to hold back some triples of its graph, or leave out the options for links.",
         )
-    if split is not None and not holds_back(data):
-        raise BrgcnError(
-            f"{data.name} has validation triples of its own, so none are held back as --split says",
-            remedy="Leave --split out, or give the training triples alone.",
-        )
-    data = with_splits(data, shares)
+    data = hold_back_as_asked(data, shares)
     warn((*data.warnings, *leakage_warnings(data)))
     out = request.place(data, f"{chosen.encoder}-{chosen.decoder}")
     counts = ", ".join(f"{len(triples):,} {name}" for name, triples in data.triples.items())
@@ -113,13 +107,6 @@ def _show(folder: Any, as_json: bool) -> None:
 
     stdout().print(ranking_table(result))
     say(f"run folder  {folder.path}")
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in split_names(text)]
-    except ValueError:
-        raise BrgcnError(f"--split {text!r} does not give two numbers", remedy="For example --split 0.1,0.1") from None
 
 
 class LinkBar(RunsBar):

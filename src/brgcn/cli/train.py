@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from brgcn.cli import links, nodes
+from brgcn.cli.held_back import Split
 from brgcn.cli.inputs import (
     Columns,
     DataDir,
@@ -103,14 +104,7 @@ def train(
     regime: Annotated[
         str, typer.Option(metavar="REGIME", help="For links: modern, paper, or rgcn-reference.")
     ] = "modern",
-    split: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALID,TEST",
-            help="For links: shares of the triples to hold back where the data hold back none.",
-            show_default="0.1,0.1",
-        ),
-    ] = None,
+    split: Split = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The first seed.")] = 0,
     epochs: Annotated[
