@@ -129,6 +129,7 @@ def test_a_table_of_queries_gives_a_table_of_answers(trained: Path, tmp_path: Pa
     code, text, error = run(capsys, "predict", trained, "--queries", queries, "--top", 2, "--out", out)
     assert code == 0, error
     assert not text
+    assert f"4 predictions in {out}" in error
     lines = [line.split("\t") for line in out.read_text().splitlines()]
     assert lines[0] == ["query", "asked", "rank", "head", "relation", "tail", "probability", "known"]
     assert [line[:3] for line in lines[1:]] == [
@@ -259,7 +260,7 @@ def test_commands_say_when_a_folder_is_of_the_other_task(trained: Path, toy: Pat
 def test_an_ensemble_stands_beside_its_components(trained: Path, table: Path, tmp_path: Path, capsys) -> None:
     other = tmp_path / "other"
     run(capsys, "train", table, "--out", other, "--decoder", "transe-l2", "--epochs", 10, *SMALL)
-    arguments = ["ensemble", other, trained, "--kinds", "z,logits"]
+    arguments = ["ensemble", other, trained, "--kinds", "z,logits,z"]
     code, text, error = run(capsys, *arguments, "--json", "--out", tmp_path / "e.json")
     assert code == 0, error
     result = json.loads(text)

@@ -74,3 +74,26 @@ def test_a_result_without_its_content_is_a_damaged_file(trained: Path, tmp_path:
     assert (code, out) == (1, "")
     assert f"{spoilt / 'result.json'}: 'dataset' is missing" in error
     assert "The run folder is damaged" in error
+
+
+def test_columns_belong_to_a_table_of_queries(trained: Path, capsys) -> None:
+    code, _, error = run(capsys, "predict", trained, "--head", "p1", "--relation", "knows", "--columns", "0,1,2")
+    assert code == 1
+    assert "--queries FILE" in error
+
+
+def test_a_diverged_training_is_not_to_be_resumed(tmp_path: Path, capsys) -> None:
+    table, out = town_table(tmp_path / "town.tsv"), tmp_path / "run"
+    arguments = ["train", table, "--epochs", 3, "--set", "width=8", "--out", out]
+    code, _, error = run(capsys, *arguments, "--set", "learning_rate=1e30")
+    assert code == 1
+    assert "learning_rate" in error
+    code, _, error = run(capsys, "evaluate", out)
+    assert code == 1
+    assert "no run is finished yet: the loss became nan" in error
+    assert "smaller --set learning_rate" in error
+    assert "--resume" not in error
+    code, _, error = run(capsys, *arguments, "--overwrite")
+    assert code == 0, error
+    code, _, error = run(capsys, "evaluate", out)
+    assert code == 0, error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from brgcn.cli.console import print_json, stdout
+from brgcn.cli.console import print_json, say, stdout
 from brgcn.cli.inputs import parse_columns
 from brgcn.errors import DataError
 
@@ -34,6 +34,8 @@ def predict_links(
 
     if table is not None and any(parts):
         raise DataError("queries stand in the table, and one on the command line", remedy="Give one of the two.")
+    if columns is not None and table is None:
+        raise DataError("--columns are those of a table of queries", remedy="Leave them out, or give --queries FILE.")
     queries = _queries(folder, parts, table, columns)
     predictor = LinkPredictor.load(folder, run)
     answers = [(query, predictor.predict(**asdict(query), top=top)) for query in queries]
@@ -44,6 +46,7 @@ def predict_links(
     rows = [_cells(number, query, row) for number, (query, found) in enumerate(answers, 1) for row in found]
     if out is not None:
         write_table(out, header, rows)
+        say(f"{len(rows)} predictions in {out}")
     if as_json:
         print_json({"queries": [_answered(query, found) for query, found in answers]})
     elif table is None and out is None:
@@ -72,7 +75,7 @@ def _queries(
 def _cells(number: int, query: Query, row: dict[str, Any]) -> list[Any]:
     names = [row[part] for part in ("head", "relation", "tail")]
     labels = [row[name] for name in ("head_label", "tail_label") if name in row]
-    return [number, query.asked, row["rank"], *names, f"{row['probability']:.6f}", row["known"] or "", *labels]
+    return [number, query.asked, row["rank"], *names, f"{row['probability']:.6g}", row["known"] or "", *labels]
 
 
 def _answered(query: Query, found: list[dict[str, Any]]) -> dict[str, Any]:

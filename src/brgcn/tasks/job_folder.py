@@ -8,6 +8,7 @@ nothing pickled.
 - ``metrics.jsonl``: a line per epoch; the seconds are in ``timings.jsonl``, so that metrics of two runs can be compared
 - ``checkpoint.safetensors``: where training stands; gone when it is finished
 - ``runs/00/``: of each run ``weights.safetensors``, ``report.json``, and what the task adds
+- ``stopped.json``: why training cannot go on, when a model diverged
 - ``result.json``: the summary that ``--json`` prints; its presence says that training is finished
 
 ``RunFolder`` and ``LinkFolder`` add what their task brings.
@@ -46,6 +47,7 @@ _FACTS = {
     "threads": int,
 }
 _RESULT = {"dataset": str, "runs": list, "splits": dict}
+_STOPPED = "stopped.json"
 _BEFORE_IT_BEGINS = {
     "settings.yaml",
     "environment.json",
@@ -128,9 +130,11 @@ class JobFolder:
         return cls(path, facts)
 
     def remove_leftovers(self) -> None:
-        """What a killed writer left beside its target; for the one who goes on writing, not for readers."""
+        """What a killed writer left beside its target, and why one stopped; for the one who goes on writing, not for
+        readers."""
         for leftover in self.path.rglob(".*.part"):
             leftover.unlink(missing_ok=True)
+        (self.path / _STOPPED).unlink(missing_ok=True)
         if self.finished:
             (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
 
@@ -155,8 +159,7 @@ class JobFolder:
     @property
     def result(self) -> dict[str, Any]:
         if not self.finished:
-            remedy = f"Finish it with brgcn train --resume {self.path}"
-            raise RunError("training is not finished", where=str(self.path), remedy=remedy)
+            raise self._unfinished("training is not finished")
         path = self.path / "result.json"
         result = read_json(path)
         _check_kinds(result, _RESULT | self.task_result, path)
@@ -175,9 +178,27 @@ class JobFolder:
         """The finished runs, of which there must be one."""
         finished = self.finished_runs()
         if not finished:
-            remedy = f"Finish it with brgcn train --resume {self.path}"
-            raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
+            raise self._unfinished("no run is finished yet")
         return finished
+
+    def _unfinished(self, message: str) -> RunError:
+        remedy = f"Finish it with brgcn train --resume {self.path}"
+        note = self.path / _STOPPED
+        if note.exists():
+            message += f": {read_json(note).get('message')}"
+            remedy = (
+                "To go on would end the same way. Train anew with a smaller --set learning_rate=.. and --overwrite."
+            )
+        return RunError(message, where=str(self.path), remedy=remedy)
+
+    @contextlib.contextmanager
+    def noting_divergence(self) -> Iterator[None]:
+        """Around what finds that a model has diverged: whoever uses the folder later shall know."""
+        try:
+            yield
+        except DataError as error:
+            write_json(self.path / _STOPPED, {"message": error.message})
+            raise
 
     def load_weights(self, run: int, model: torch.nn.Module) -> None:
         """Put the weights of a finished run into ``model``."""
