@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twin import random_edges, tensors
 
 from brgcn.errors import GraphError
-from brgcn.graph import RelationalGraph, inverse_relation, ragged_range
+from brgcn.graph import RelationalGraph, inverse_relation, is_inverse, original_relation, ragged_range
 
 edge_lists = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 6)), max_size=40)
 
@@ -60,6 +60,8 @@ def test_relation_helpers() -> None:
     graph = RelationalGraph.from_edges(torch.tensor([[0], [1]]), torch.tensor([0]), 2, 3).with_inverse()
     relation = torch.arange(6)
     assert inverse_relation(relation, 3).tolist() == [3, 4, 5, 0, 1, 2]
+    assert is_inverse(relation, 3).tolist() == [False, False, False, True, True, True]
+    assert original_relation(relation, 3).tolist() == [0, 1, 2, 0, 1, 2]
     assert graph.relation_label(1, ["a", "b", "c"]) == "b"
     assert graph.relation_label(4, ["a", "b", "c"]) == "inverse of b"
 

@@ -50,6 +50,8 @@ def test_it_holds_the_package_and_its_files_alone(wheel: Path) -> None:
     assert "brgcn/py.typed" in names
     assert "brgcn/data/catalogue.yaml" in names
     assert "brgcn/experiments/settings/nodes/brgcn/aifb.paper.yaml" in names
+    assert "brgcn/tasks/link_regimes/modern.yaml" in names
+    assert "brgcn/tasks/link_regimes/modern/complex.wn18.cpu.yaml" in names
     assert {name.split("/")[0] for name in names} == {"brgcn", "brgcn-0.1.0.dist-info"}
     assert any(name.endswith("LICENSE") for name in names)
 

@@ -87,7 +87,9 @@ def layer_twin(
             else:
                 gamma = [torch.tensor(1.0 / len(sources), dtype=x.dtype)] * len(sources)
             n = len(sources)
-            factor = {"none": 1.0, "log": 1 + math.log(n), "sqrt": math.sqrt(n)}[counts]
+            all_edges = sum(len(of_relation) for of_relation in by_relation.values())
+            factors = {"none": 1.0, "log": 1 + math.log(n), "sqrt": math.sqrt(n), "share": n / all_edges}
+            factor = factors[counts]
             mean = sum((g * x[j] for g, j in zip(gamma, sources, strict=True)), torch.zeros_like(x[i]))
             z[relation] = factor * mean
             gammas.update(dict(zip(positions, gamma, strict=True)))

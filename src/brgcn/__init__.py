@@ -8,7 +8,7 @@
 
 >>> from brgcn import LinkPredictor
 >>> data = load_dataset("fb15k-237")
->>> predictor = LinkPredictor(decoder="complex", n3=0.05, candidates=500, epochs=30, seed=0).fit(data, on_epoch=print)
+>>> predictor = LinkPredictor(decoder="complex", seed=0).fit(data, on_epoch=print)
 >>> predictor.score(data.triples["test"])["filtered"]["mrr"]
 """
 

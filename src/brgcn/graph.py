@@ -195,7 +195,7 @@ class RelationalGraph:
 
     def original_relation(self, relation: Tensor) -> Tensor:
         """The relations that these are, or are the inverse of."""
-        return relation % self.num_original_relations
+        return original_relation(relation, self.num_original_relations)
 
     def relation_label(self, relation: int, names: Any) -> str:
         """A readable name of a relation id, ``names`` being those of the original relations."""
@@ -239,7 +239,17 @@ class RelationalGraph:
 
 def inverse_relation(relation: Tensor, num_original: int) -> Tensor:
     """The id of the inverse of each relation; original relations are 0..R-1, the inverse of r is r + R."""
-    return torch.where(relation < num_original, relation + num_original, relation - num_original)
+    return torch.where(is_inverse(relation, num_original), relation - num_original, relation + num_original)
+
+
+def is_inverse(relation: Tensor, num_original: int) -> Tensor:
+    """Whether each relation is the inverse of an original one."""
+    return relation >= num_original
+
+
+def original_relation(relation: Tensor, num_original: int) -> Tensor:
+    """The original relation that each relation is, or is the inverse of."""
+    return relation % num_original
 
 
 # ---------------------------------------------------------------------- ragged helpers

@@ -91,6 +91,24 @@ def test_show_config_knows_the_task(capsys) -> None:
     assert "reciprocal" in yaml.safe_load(text)
 
 
+def test_settings_that_do_nothing_are_named_where_the_user_gave_them(capsys) -> None:
+    arguments = [
+        "train",
+        "--task",
+        "links",
+        "--show-config",
+        "--regime",
+        "rgcn-reference",
+    ]  # whose encoder has settings
+    code, _, error = run(capsys, *arguments)
+    assert (code, error) == (0, "")
+    code, _, error = run(capsys, *arguments, "--set", "candidates=10", "--set", "edge_dropout=0.1")
+    assert code == 0
+    assert "candidates does nothing with the loss negatives" in error
+    assert "edge_dropout does nothing without an encoder" in error
+    assert error.count("warning") == 2
+
+
 def test_evaluate_computes_the_same_again(trained: Path, capsys) -> None:
     code, text, _ = run(capsys, "evaluate", trained, "--json")
     assert code == 0

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from brgcn.cli import main
-from brgcn.config import update
 from brgcn.data import load_dataset
 from brgcn.errors import SettingsError
 from brgcn.experiments import link_table
-from brgcn.experiments.link_presets import REGIMES, link_settings
 from brgcn.experiments.link_report import report
 from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
 from brgcn.experiments.pages import links
 from brgcn.experiments.paper_links import PAPER, remark
-from brgcn.nn.decoders import DECODERS
-from brgcn.tasks.link_settings import ENCODERS, LinkSettings
+from brgcn.tasks.link_ensemble import KINDS, compare_ensembles
+from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_settings import LinkSettings
 
 
 @pytest.fixture
@@ -79,6 +77,8 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
     cell = measure_row(*arguments, runs=2 if name == "complex" else 1, tell=told.append)
     assert told
     assert {"environment", "settings", "fingerprint", "runs"} <= set(cell)
+    assert cell["filter"] == ["train", "valid", "test"]
+    assert set(cell["with_unseen_entities"]) == set(cell["filter"])
     again: list[str] = []
     assert measure_row(*arguments, tell=again.append) == json.loads(json.dumps(cell))
     assert not again
@@ -90,7 +90,43 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
         assert row["mrr"] > 0.5  # the relations are inverse
     if "+" in name:
         assert len(cell["runs"][0]["components"]) == 2
+        assert cell["runs"][0]["rules"]["test"]["filtered"]["mrr"] > 0.5
         assert "chosen on valid" in more[0]["row"]
+
+
+def test_more_runs_are_added_to_those_that_are_there(town: Path, tmp_path: Path) -> None:
+    data, row = load_dataset(town), LinkRow.parse("complex")
+    for folder in ("a", "b"):
+        for runs in (1, 3) if folder == "a" else (3,):
+            cell = measure_row(data, row, "modern", tmp_path / folder, tmp_path / f"models {folder}", runs=runs)
+            path = tmp_path / f"models {folder}" / "town-modern-none-complex-true"
+            first = path / "runs" / "00" / "weights.safetensors"
+            if runs == 1:
+                before = first.stat().st_mtime_ns
+        if folder == "a":
+            assert first.stat().st_mtime_ns == before
+            added = cell["runs"]
+    assert [run["seed"] for run in added] == [0, 1, 2]
+    assert [run["test"] for run in added] == [run["test"] for run in cell["runs"]]
+    assert len(LinkFolder.open(path).result["runs"]) == 3
+
+
+def test_an_ensemble_is_chosen_by_what_has_seen_nothing_of_test(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The MRR on valid that is printed is filtered by test triples, too; it must not choose."""
+
+    def other(*given: object, **options: object) -> dict[str, object]:
+        found = compare_ensembles(*given, **options)  # type: ignore[arg-type]
+        for place, row in enumerate(row for row in found["ensembles"] if row["tuned"]):
+            row["curve"] = {row["beta"]: 0.1 * place}
+            row["valid"]["filtered"]["mrr"] = 1 - 0.1 * place
+        return found
+
+    monkeypatch.setattr(link_table, "compare_ensembles", other)
+    row = LinkRow.parse("rgcn+complex")
+    cell = measure_row(load_dataset(town), row, "modern", tmp_path / "kept", tmp_path / "models")
+    assert cell["runs"][0]["chosen_on_valid"]["kind"] == KINDS[-1]
 
 
 def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
@@ -136,48 +172,3 @@ def test_the_papers_impossible_row_is_named() -> None:
     impossible = [(key, data) for key, rows in PAPER.items() for data in rows if remark(*key, data)]
     assert impossible == [(("brgcn", "distmult"), "fb15k-237")]
     assert remark("none", "complex", "fb15k") == ""
-
-
-def test_regimes() -> None:
-    for regime in REGIMES:
-        assert link_settings("brgcn", "distmult", "fb15k-237", regime).encoder == "brgcn"
-    paper = link_settings("brgcn", "distmult", "wn18", "paper")
-    assert (paper.learning_rate, paper.width, paper.epochs, paper.dropout, paper.negative_slope) == (
-        0.01,
-        16,
-        100,
-        0.6,
-        0,
-    )
-    assert link_settings("none", "complex", "any", device="cpu").candidates > 0
-    with_encoder = link_settings("brgcn", "complex", "any")
-    assert with_encoder.batches_per_pass > 1
-    assert link_settings("brgcn", "transe", "any").encoder_learning_rate == 0  # Adam's rates are of another kind
-    assert link_settings("brgcn", "complex", "any", device="cpu").width < with_encoder.width
-    assert link_settings("rgcn", "distmult", "any", "rgcn-reference", device="cpu").width == 200
-    assert link_settings("none", "complex", "any", device="cuda").candidates == 0
-    with pytest.raises(SettingsError, match="unknown regime"):
-        link_settings("none", "complex", "any", "best")
-
-
-def test_all_of_the_table_can_be_built_and_no_file_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings are checked as they are put together: an even width for ComplEx, for one."""
-    opened: set[str] = set()
-
-    def noticed(settings: LinkSettings, changes: dict[str, object], where: str) -> LinkSettings:
-        opened.add(Path(where).name)
-        return update(settings, changes, where)
-
-    monkeypatch.setattr("brgcn.experiments.link_presets.update", noticed)
-    for device in ("cuda", "cpu"):
-        for dataset in ("fb15k", "wn18", "fb15k-237", "my own"):
-            for encoder in ENCODERS:
-                for decoder in DECODERS:
-                    link_settings(encoder, decoder, dataset, "rgcn-reference", device=device)
-                    settings = link_settings(encoder, decoder, dataset, device=device)
-                    if device == "cpu" and dataset == "my own":
-                        assert settings.candidates > 0
-                        assert settings.width <= 200
-    for regime in ("modern", "rgcn-reference"):
-        folder = resources.files("brgcn.experiments") / "settings" / "links" / regime
-        assert {file.name for file in folder.iterdir()} <= opened

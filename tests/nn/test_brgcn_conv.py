@@ -76,6 +76,7 @@ def test_equals_the_twin_in_outputs_gradients_and_attention(slots, self_connecti
         {"counts": "log"},
         {"counts": "sqrt", "node_attention": False},
         {"counts": "sqrt", "relation_attention": False},
+        {"counts": "share", "node_attention": False, "relation_attention": False},
     ],
 )
 def test_other_options_equal_the_twin(options) -> None:

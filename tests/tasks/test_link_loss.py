@@ -182,6 +182,35 @@ def test_negatives_corrupt_what_is_asked_for(reciprocal: bool) -> None:
     assert (loss.item() == pytest.approx(math.log(2))) is reciprocal
 
 
+@pytest.mark.parametrize("name", ["complex", "hole", "transe"])
+@pytest.mark.parametrize("reciprocal", [True, False])
+def test_negatives_in_parts_are_those_of_the_whole(name: str, reciprocal: bool) -> None:
+    """The same drawn entities and the same gradients, while what is kept for the backward pass does not grow."""
+    settings = LinkSettings(
+        decoder=name, width=WIDTH, reciprocal=reciprocal, loss="negatives", negatives=40, l2=0.2, relation_dropout=0.3
+    )
+    model, table = model_of(settings).train(), triples()
+    model.relation_dropout = settings.relation_dropout
+    loss = LinkLoss(model, settings)
+
+    def taken(cells: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+        kept: list[torch.Tensor] = []
+        torch.manual_seed(5)
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
+            found = loss.of_triples(model.entity, table, cells)
+        stored = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in kept}
+        return found.detach(), *torch.autograd.grad(found, (model.entity, model.relation)), sum(stored.values())
+
+    *expected, all_kept = taken(0)
+    rows = len(table) // 2 - 1  # with a shorter part at the end
+    for cells in (1, loss.numbers_of_triples(rows), loss.numbers_of_triples(len(table))):
+        *found, kept = taken(cells)
+        for mine, theirs in zip(found, expected, strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-14)
+        whole = cells == loss.numbers_of_triples(len(table))
+        assert kept == all_kept if whole else kept < all_kept / 4
+
+
 def test_relations_are_predicted_in_full_precision_from_narrow_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: True)
     settings = LinkSettings(width=WIDTH, relation_prediction=1.0)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from brgcn import Dataset, LinkPredictor, load_dataset
-from brgcn.errors import BrgcnError, DataError
+from brgcn.config import update
+from brgcn.errors import BrgcnError, DataError, SettingsError
+from brgcn.tasks.link_presets import link_settings
 from brgcn.tasks.link_runs import train_link_runs
 from brgcn.tasks.link_settings import LinkSettings
 
 SETTINGS = {"width": 8, "epochs": 20, "batch": 16, "initial_scale": 0.1}
+FEW = {"width": 8, "epochs": 1}
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +53,11 @@ def test_fit_predict_score_and_neighbours(towns: Dataset) -> None:
 
 
 def test_a_folder_says_the_same_as_what_was_trained(towns: Dataset, tmp_path: Path) -> None:
-    train_link_runs(towns, LinkSettings(**SETTINGS), tmp_path / "run", runs=2, seed=1)  # type: ignore[arg-type]
+    settings = update(link_settings("none", "complex", towns.name, device="cpu"), SETTINGS, "the test")
+    train_link_runs(towns, settings, tmp_path / "run", runs=2, seed=1)
     one = LinkPredictor.load(tmp_path / "run", run=0)
     fitted = LinkPredictor(seed=1, device="cpu", **SETTINGS).fit(towns)
+    assert one.settings == fitted.settings == settings
     asked = {"relation": "lives_in", "tail": "t2"}
     assert one.predict(**asked) == fitted.predict(**asked)
     both = LinkPredictor.load(tmp_path / "run")
@@ -60,6 +67,52 @@ def test_a_folder_says_the_same_as_what_was_trained(towns: Dataset, tmp_path: Pa
     valid = towns.triples["valid"]
     ranks = [predictor.score(valid)["raw"]["mr"] for predictor in (one, other, both)]
     assert ranks[2] == pytest.approx((ranks[0] + ranks[1]) / 2)
+
+
+def test_the_regime_has_settings_for_the_data_and_what_is_given_wins(towns: Dataset) -> None:
+    def trained(data: Dataset, **given: Any) -> LinkSettings:
+        return LinkPredictor(device="cpu", **FEW, **given).fit(data).settings
+
+    known = replace(towns, name="wn18")  # which has settings of its own
+    expected = link_settings("none", "distmult", "wn18", device="cpu")
+    assert expected != link_settings("none", "distmult", towns.name, device="cpu")
+    assert trained(known, decoder="distmult") == replace(expected, **FEW)
+    assert trained(known, decoder="distmult", n3=0.3).n3 == 0.3
+    encoder = {"encoder": "rgcn", "decoder": "distmult"}
+    for regime in ("paper", "rgcn-reference"):
+        of_regime = replace(link_settings(**encoder, dataset=towns.name, regime=regime, device="cpu"), **FEW)
+        assert trained(towns, regime=regime, **encoder) == of_regime
+    assert trained(towns, regime=None, **encoder) == LinkSettings(**encoder, **FEW)  # type: ignore[arg-type]
+
+
+def test_a_predictor_can_be_fitted_again(towns: Dataset, tmp_path: Path) -> None:
+    """On other data, with what the regime has for these; one of a folder, with the settings of the folder."""
+    predictor = LinkPredictor(device="cpu", decoder="distmult", **FEW).fit(towns)
+    first = predictor.settings
+    assert predictor.fit(replace(towns, name="wn18")).settings != first
+    assert predictor.fit(towns).settings == first
+    folder = train_link_runs(towns, LinkSettings(**FEW, n3=0.2), tmp_path / "run")  # type: ignore[arg-type]
+    assert LinkPredictor.load(folder.path).fit(towns).settings == folder.settings
+
+
+def test_settings_that_do_nothing_are_named(towns: Dataset, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.warns(UserWarning, match="n3 does nothing with the loss negatives") as said:
+        LinkPredictor(device="cpu", loss="negatives", n3=0.1, **FEW).fit(towns)
+    assert [warning.filename for warning in said] == [__file__]
+    LinkPredictor(device="cpu", regime="rgcn-reference", **FEW).fit(towns)  # presets may hold such settings
+    folder = train_link_runs(towns, LinkSettings(**FEW, edge_dropout=0.2), tmp_path / "run")  # type: ignore[arg-type]
+    LinkPredictor.load(folder.path).fit(towns)  # and so may folders
+    assert not [warning for warning in recwarn if "does nothing" in str(warning.message)]
+
+
+def test_wrong_settings_are_known_before_there_are_data() -> None:
+    with pytest.raises(SettingsError, match="unknown regime 'best'") as unknown:
+        LinkPredictor(regime="best")
+    assert "modern, paper, rgcn-reference" in str(unknown.value)
+    with pytest.raises(SettingsError, match="unknown setting 'widht'"):
+        LinkPredictor(widht=3)
+    with pytest.raises(SettingsError, match="decoder"):
+        LinkPredictor(decoder="rescal")
 
 
 def test_what_cannot_be_answered(towns: Dataset) -> None:

@@ -156,6 +156,58 @@ def test_out_of_memory_is_answered_with_smaller_parts(monkeypatch: pytest.Monkey
     assert again.cells == 1 << 19
 
 
+@pytest.mark.parametrize("encoder", [{}, {"encoder": "rgcn", "batch_graph": 0.5}, {"encoder": "brgcn", "dropout": 0.3}])
+@pytest.mark.parametrize("reciprocal", [True, False])
+def test_out_of_memory_with_negatives_is_answered_with_parts_of_the_triples(
+    encoder: dict[str, object], reciprocal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They agree with the whole step, the encoder is run once in a step, and what was learned about memory is kept."""
+    monkeypatch.setattr("brgcn.tasks.link_trainer.FEWEST_CELLS", 1)
+    changes = {"loss": "negatives", "negatives": 3, "batch": 0, "epochs": 3, "evaluate_every": 3, "optimizer": "adam"}
+    changes |= {"reciprocal": reciprocal, "entity_dropout": 0.3, "initial_scale": 0.3, **encoder}
+    whole, small = trainer(**changes), trainer(**changes)
+    for one in (whole, small):
+        one.model.double()
+    match_some, entities, sizes, passes = small.model.decoder.match_some, small.model.entities, [], []
+
+    def tight(query: torch.Tensor, asked: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+        sizes.append(asked.numel())
+        if asked.numel() > 100:
+            raise RuntimeError("CUDA out of memory")
+        return match_some(query, asked, *rest)
+
+    monkeypatch.setattr(small.model.decoder, "match_some", tight)
+    monkeypatch.setattr(small.model, "entities", lambda *rest: passes.append(1) or entities(*rest))
+    steps = small.epochs()
+    count = len(small.directed)
+    expected = list(whole.epochs())
+    for theirs in expected[:2]:
+        assert next(steps)["loss"] == pytest.approx(theirs["loss"], rel=1e-9)
+    tries = [size for size in sizes if size > 100]
+    assert tries == [4 * count, *(4 * (count >> halving) for halving in range(1, len(tries)))]
+    assert small.progress.cells == small.loss.numbers_of_triples(count) >> len(tries)
+    assert len(passes) == len(tries) + 2  # those that failed, and one in each of two epochs
+    again = trainer(**changes)
+    again.model.double()
+    again.restore(*small.state())
+    assert again.progress.cells == small.progress.cells
+    (last,) = again.epochs()
+    assert last["loss"] == pytest.approx(expected[-1]["loss"], rel=1e-9)
+    for (name, mine), theirs in zip(again.model.named_parameters(), whole.model.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-8, msg=name)
+
+
+def test_what_no_part_is_small_enough_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = trainer(loss="negatives", batch=0)
+
+    def tight(*rest: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(full.model.decoder, "match_some", tight)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        list(full.epochs())
+
+
 @pytest.mark.parametrize(
     ("width", "block_width", "blocks"), [(200, 20, 10), (200, 30, 8), (14, 5, 7), (8, 20, 0), (8, 8, 0), (8, 0, 0)]
 )

@@ -35,10 +35,11 @@ def train(
     nodes are predicted, too."""
     from brgcn.config import to_yaml
     from brgcn.data.leakage import leakage_warnings
-    from brgcn.experiments.link_presets import link_settings
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import check_free
+    from brgcn.tasks.link_presets import link_settings
     from brgcn.tasks.link_runs import train_link_runs
+    from brgcn.tasks.link_settings import without_effect
 
     place = pick_device(request.device)
     base = link_settings(
@@ -49,6 +50,7 @@ def train(
         device=place.type,
     )
     chosen = request.change(base)
+    warn(without_effect(chosen, differences(base, chosen)))
     if request.show_config:
         typer.echo(to_yaml(chosen, explain=True), nl=False)
         return

@@ -19,18 +19,16 @@ from brgcn.config import update
 from brgcn.data import Dataset
 from brgcn.errors import SettingsError
 from brgcn.experiments.kept import kept_result
-from brgcn.experiments.link_presets import link_settings
 from brgcn.message_graph import MESSAGE_GRAPHS
 from brgcn.nn.decoders import DECODERS
 from brgcn.nn.frame import MODELS
 from brgcn.tasks.environment import environment
-from brgcn.tasks.known_triples import KnownTriples
+from brgcn.tasks.known_triples import KnownTriples, ranking_facts
 from brgcn.tasks.link_ensemble import PAPER_BETA, compare_ensembles
 from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_presets import link_settings
 from brgcn.tasks.link_runs import continue_link_runs, train_link_runs
-from brgcn.tasks.rank_metrics import summary
-from brgcn.tasks.ranking import rank
-from brgcn.tasks.rules import RuleTable
+from brgcn.tasks.rules import judge_rules
 from brgcn.tasks.run_files import write_json
 
 RULES = "rules"  # in every table: on two of the paper's data sets they are better than all of its rows
@@ -121,6 +119,7 @@ def measure_row(
         "row": row.name,
         "regime": kept_as,
         **facts,
+        **ranking_facts(data.triples, data.graph.num_nodes),
         **found,
         "environment": made,
     }
@@ -140,14 +139,10 @@ def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> s
 
 
 def _rules(data: Dataset) -> dict[str, Any]:
-    entities, relations = data.graph.num_nodes, data.graph.num_relations
-    table = RuleTable(data.triples["train"], entities, relations)
-    known = KnownTriples(data.triples.values(), entities, relations)
-    found = {
-        split: summary(rank(data.triples[split], table.score_tails, table.score_heads, known))
-        for split in ("valid", "test")
-    }
-    return {"runs": [found], "rules": table.num_rules}
+    judged = judge_rules(
+        data.triples, KnownTriples(data.triples.values(), data.graph.num_nodes, data.graph.num_relations)
+    )
+    return {"rules": judged.pop("rules"), "runs": [judged]}
 
 
 def _trained(
@@ -162,7 +157,7 @@ def _trained(
 def trained_folder(
     data: Dataset, row: LinkRow, regime: str, models: Path, runs: int, device: torch.device, tell: Callable[[str], None]
 ) -> LinkFolder:
-    """The run folder of a row, trained now where it is not there, continued where it was stopped."""
+    """The run folder of a row, trained now where it is not there, continued where it was stopped or has fewer runs."""
     settings = _settings(row, data.name, regime, device)
     kept_as = _kept_as(row, data.name, regime, device)
     path = models / f"{data.name}-{kept_as}-{row.encoder}-{row.decoder}-{row.graph}"
@@ -175,7 +170,9 @@ def trained_folder(
     if (path / "run.json").exists():
         opened = LinkFolder.open(path)
         same = opened.settings == settings and opened.facts["fingerprint"] == data.fingerprint
-        if same and len(opened.seeds) >= runs:
+        if same:
+            if len(opened.seeds) < runs:
+                opened = continue_link_runs(opened, device=device, listener=listen).with_seeds(range(runs))
             return continue_link_runs(opened, device=device, listener=listen)
     return train_link_runs(
         data, settings, path, runs=runs, regime=regime, device=device, overwrite=True, listener=listen
@@ -201,6 +198,7 @@ def _ensemble(
             component.pop("folder")
         # the paper adds up scores as they are
         fixed = next(e for e in compared["ensembles"] if e["kind"] == "logits" and not e["tuned"])
-        best = max((e for e in compared["ensembles"] if e["tuned"]), key=lambda e: e["valid"]["filtered"]["mrr"])
+        # by what each weight was chosen by, whose filter has seen nothing of test
+        best = max((e for e in compared["ensembles"] if e["tuned"]), key=lambda e: e["curve"][e["beta"]])
         found.append({"valid": fixed["valid"], "test": fixed["test"], "chosen_on_valid": best, **compared})
     return {"runs": found}

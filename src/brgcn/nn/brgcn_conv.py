@@ -47,7 +47,8 @@ class BRGCNConv(BiLevelFrame):
         negative_slope: of the LeakyReLU, 0.2 by default.
         dropout: on g, 0 by default.
         counts: what the summary z of a pair with n edges is multiplied by: ``none`` (1, the default), ``log``
-            (1 + log n) or ``sqrt``. A softmax forgets how many neighbours there were.
+            (1 + log n), ``sqrt``, or ``share`` (n of all edges into the node: means over relations then add up to the
+            mean over all neighbours). A softmax forgets how many neighbours there were.
         scaled: divide q . k by the square root of ``out_channels``.
         num_bases: 0, or the number B of shared bases: W_r = sum_b c_rb V_b, with coefficients c of their own for query,
             key and value.

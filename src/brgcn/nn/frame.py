@@ -23,10 +23,23 @@ MODELS = {
 }
 
 # name: factor of a pair with n edges
-COUNTS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": torch.ones_like,
-    "log": lambda n: 1 + n.double().log(),
-    "sqrt": lambda n: n.double().sqrt(),
+
+
+def _edges(graph: RelationalGraph) -> Tensor:
+    """[P] edges of each pair."""
+    return graph.pair_ptr.diff().double()
+
+
+def _share(graph: RelationalGraph) -> Tensor:
+    """[P] of the edges of a pair's node."""
+    return _edges(graph) / graph.pair_ptr[graph.node_ptr].diff()[graph.pair_node]
+
+
+COUNTS: dict[str, Callable[[RelationalGraph], Tensor]] = {
+    "none": lambda graph: torch.ones_like(_edges(graph)),
+    "log": lambda graph: 1 + _edges(graph).log(),
+    "sqrt": lambda graph: _edges(graph).sqrt(),
+    "share": _share,
 }
 
 
@@ -159,10 +172,10 @@ class BiLevelFrame(nn.Module):
         return self.with_parameters(parameters, replicas=1)
 
     def with_counts(self, z: Tensor, graph: RelationalGraph) -> Tensor:
-        """Summaries z [P, ..] of pairs, larger where they stand for more edges: a weighted mean forgets how many."""
+        """Summaries z [P, ..] of pairs by how many edges they stand for, which a weighted mean forgets."""
         if self.counts == "none":
             return z
-        factor = graph.derived(f"pair_{self.counts}", lambda g: COUNTS[self.counts](g.pair_ptr.diff()))
+        factor = graph.derived(f"pair_{self.counts}", COUNTS[self.counts])
         return z * factor.to(z.dtype).view(-1, *[1] * (z.dim() - 1))
 
     def coefficients(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from brgcn.graph import RelationalGraph, inverse_relation
+from brgcn.graph import RelationalGraph, is_inverse, original_relation
 from brgcn.nn.brgcn_conv import BRGCNConv
 from brgcn.nn.decoders import decoder
 from brgcn.nn.frame import MODELS, LayerOptions
@@ -116,11 +116,9 @@ class LinkModel(nn.Module):
         [b]."""
         if self.reciprocal:
             return self.decoder.tail_query(entity, nn.functional.embedding(relation, relations))
-        forward = relation < self.num_relations
-        original = torch.where(forward, relation, inverse_relation(relation, self.num_relations))
-        own = nn.functional.embedding(original, relations)
+        own = nn.functional.embedding(original_relation(relation, self.num_relations), relations)
         tails, heads = self.decoder.tail_query(entity, own), self.decoder.head_query(entity, own)
-        return torch.where(forward.unsqueeze(-1), tails, heads)
+        return torch.where(is_inverse(relation, self.num_relations).unsqueeze(-1), heads, tails)
 
     def _dropped(self, table: Tensor, share: float) -> Tensor:
         return nn.functional.dropout(table, share, training=self.training) if share else table

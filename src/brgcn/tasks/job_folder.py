@@ -268,6 +268,17 @@ class JobFolder:
             self.remove_leftovers()
             yield
 
+    def with_seeds(self, seeds: Sequence[int]) -> Self:
+        """The folder of finished training with more runs to come, whose seeds are ``seeds`` from the first on."""
+        if not self.finished or list(seeds)[: len(self.seeds)] != self.seeds:
+            raise RunError("runs can only be added behind those that are finished", where=str(self.path))
+        facts = {**self.facts, "seeds": list(seeds)}
+        with only_writer(self.path):  # after an interruption anywhere here training can go on
+            self.write_checkpoint(len(self.seeds), None)
+            (self.path / "result.json").unlink()
+            write_json(self.path / "run.json", facts)
+        return type(self)(self.path, facts)
+
     def finish(self, result: dict[str, Any]) -> None:
         write_json(self.path / "result.json", result)
         (self.path / "checkpoint.safetensors").unlink(missing_ok=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -67,6 +68,20 @@ class KnownTriples:
     def device(self) -> torch.device:
         keys: Tensor = self.by_side["tail"].keys
         return keys.device
+
+
+def ranking_facts(triples: Mapping[str, Tensor], num_entities: int) -> dict[str, Any]:
+    """What must be said beside ranks: the splits whose triples are left out when they are filtered, the sizes of the
+    splits, and how many triples have an entity that no training triple has (they are ranked like all others)."""
+    seen = torch.zeros(num_entities, dtype=torch.bool)
+    seen[triples["train"][:, [0, 2]].flatten()] = True
+    return {
+        "filter": list(triples),
+        "splits": {split: len(table) for split, table in triples.items()},
+        "with_unseen_entities": {
+            split: int((~seen[table[:, [0, 2]]]).any(1).sum()) for split, table in triples.items()
+        },
+    }
 
 
 def check_triples(triples: Tensor, num_entities: int, num_relations: int) -> None:

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from brgcn.errors import RunError, SettingsError
-from brgcn.tasks.known_triples import KnownTriples
+from brgcn.tasks.known_triples import KnownTriples, ranking_facts
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.rank_metrics import summary
 from brgcn.tasks.ranking import Ranks, Scorer, Scorers, rank_each
+from brgcn.tasks.rules import judge_rules
 
 KINDS = ("logits", "sigmoid", "z", "reciprocal")
 PAPER_BETA = 0.4  # of the auto-encoder
@@ -98,7 +99,8 @@ def compare_ensembles(
     run: int = 0,
     device: torch.device | str = "cpu",
 ) -> dict[str, Any]:
-    """Both components, and of each kind an ensemble with ``beta`` and one whose weight validation chose."""
+    """Both components and the baseline of rules; of each kind an ensemble with ``beta`` and one whose weight was
+    chosen on validation triples."""
     if first.facts["fingerprint"] != second.facts["fingerprint"]:
         raise RunError(
             f"the two were trained on different data: {first.facts['dataset']} and {second.facts['dataset']}",
@@ -133,7 +135,13 @@ def compare_ensembles(
         for row, ranks in zip((*components, *rows), test, strict=True):
             row["test"] = summary(ranks)
     rows.sort(key=lambda row: (kinds.index(row["kind"]), row["tuned"]))
-    return {"dataset": first.facts["dataset"], "components": components, "ensembles": rows}
+    return {
+        "dataset": first.facts["dataset"],
+        "components": components,
+        "rules": judge_rules(first.triples, first.known),
+        "ensembles": rows,
+        **ranking_facts(first.triples, first.named_graph.graph.num_nodes),
+    }
 
 
 def _known_to_choice(folder: LinkFolder) -> KnownTriples:

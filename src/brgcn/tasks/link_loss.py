@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
+from brgcn.graph import is_inverse, original_relation
 from brgcn.nn.link_model import LinkModel
 from brgcn.ops import answer_loss, weighted_cubes
 from brgcn.tasks.link_queries import QueryBatch
@@ -49,27 +51,61 @@ class LinkLoss:
             loss = loss + self.settings.relation_prediction * self._relation_loss(given, answers, relations, batch)
         return loss + self._l2(entities, relations)
 
-    def of_triples(self, entities: Tensor, triples: Tensor) -> Tensor:
-        """Binary cross-entropy of directed triples [b, 3] and their corruptions, mean over all of them."""
-        relations, decoder = self.model.relations(), self.model.decoder
+    def of_triples(self, entities: Tensor, triples: Tensor, cells: int = 0) -> Tensor:
+        """Binary cross-entropy of directed triples [b, 3] and their corruptions, mean over all of them.
+
+        With ``cells`` the triples are taken in parts that hold about so many numbers, computed anew in the backward
+        pass so that one part is held at a time; what is drawn is drawn once, and is the same for any parts.
+        """
+        relations, negatives = self.model.relations(), (self.settings.negatives, len(triples))
+        strange = torch.randint(entities.size(0), negatives, device=triples.device)
+        at_head = None  # triples come in both directions, and the tail is what is asked for
+        if not self.model.reciprocal:
+            at_head = torch.rand(negatives, device=triples.device) >= 0.5
+        rows = max(1, cells // self.numbers_of_triples(1)) if cells else len(triples)
+        if rows >= len(triples):
+            loss = self._of_corruptions(entities, relations, triples, strange, at_head)
+        else:
+            places = torch.arange(len(triples), device=triples.device).split(rows)
+            losses = []
+            for some in places:
+                drawn = strange[:, some], None if at_head is None else at_head[:, some]
+                given = entities, relations, triples[some], *drawn
+                part = checkpoint(self._of_corruptions, *given, use_reentrant=False, preserve_rng_state=False)
+                losses.append(part * (len(some) / len(triples)))
+            loss = torch.stack(losses).sum()
+        return loss + self._l2(entities, relations)
+
+    def numbers_of_triples(self, count: int) -> int:
+        """That are held for so many triples: vectors of as many candidates as they have scores."""
+        return count * (1 + self.settings.negatives) * self.settings.width
+
+    def _of_corruptions(
+        self, entities: Tensor, relations: Tensor, triples: Tensor, strange: Tensor, at_head: Tensor | None
+    ) -> Tensor:
+        """The loss of triples beside those with an entity of ``strange`` [negatives, b] in place of the tail, or
+        ``at_head`` [negatives, b] of the head."""
+        decoder = self.model.decoder
         place = torch.arange(len(triples), device=triples.device)
-        asked = place.repeat(self.settings.negatives)
-        strange = torch.randint(entities.size(0), (asked.numel(),), device=triples.device)
+        asked = place.expand_as(strange)
         head, relation, tail = triples.unbind(1)
         # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
         r = functional.embedding(relation, relations)
         query = decoder.tail_query(functional.embedding(head, entities), r)
-        if not self.model.reciprocal:  # else triples come in both directions, and the tail is what is asked for
+        if at_head is not None:
             query = torch.cat([query, decoder.head_query(functional.embedding(tail, entities), r)])
-            asked = torch.where(torch.rand(asked.numel(), device=triples.device) < 0.5, asked, asked + len(triples))
-        scores = decoder.match_some(query, torch.cat([place, asked]), entities, torch.cat([tail, strange]))
+            asked = torch.where(at_head, asked + len(triples), asked)
+        candidate = torch.cat([tail, strange.flatten()])
+        scores = decoder.match_some(query, torch.cat([place, asked.flatten()]), entities, candidate)
         truth = torch.zeros_like(scores)
         truth[: len(triples)] = 1
-        return functional.binary_cross_entropy_with_logits(scores, truth) + self._l2(entities, relations)
+        return functional.binary_cross_entropy_with_logits(scores, truth)
 
     def _n3(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch, weight: Tensor) -> Tensor:
         """Sum over the answers' triples of their vectors' cubed sizes."""
-        relation = batch.relation if self.model.reciprocal else batch.relation % self.model.num_relations
+        relation = batch.relation
+        if not self.model.reciprocal:
+            relation = original_relation(relation, self.model.num_relations)
         of_query = weight.new_zeros(given.size(0)).index_add_(0, batch.answer_row, weight)
         of_relation = weight.new_zeros(relations.size(0)).index_add_(0, relation, of_query)
         decoder = self.model.decoder
@@ -84,9 +120,9 @@ class LinkLoss:
         head, tail = functional.embedding(batch.answer_row, given), answers
         relation = batch.relation[batch.answer_row]
         if not self.model.reciprocal:  # inverse relations have no vectors of their own
-            backward = (relation >= self.model.num_relations).unsqueeze(-1)
+            backward = is_inverse(relation, self.model.num_relations).unsqueeze(-1)
             head, tail = torch.where(backward, tail, head), torch.where(backward, head, tail)
-            relation = relation % self.model.num_relations
+            relation = original_relation(relation, self.model.num_relations)
         decoder = self.model.decoder
         scores = decoder.match_all_in_training(decoder.relation_query(head, tail), relations)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # products may be narrower

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -11,16 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from brgcn.config import build
+from brgcn.config import update
 from brgcn.data import Dataset, NamedGraph
 from brgcn.data.display_names import display_names
 from brgcn.errors import BrgcnError, DataError
 from brgcn.tasks.device import pick_device
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_folder import LinkFolder
+from brgcn.tasks.link_presets import link_settings
 from brgcn.tasks.link_runs import check_links, mean_measures
 from brgcn.tasks.link_scores import EntityScores
-from brgcn.tasks.link_settings import LinkSettings
+from brgcn.tasks.link_settings import LinkSettings, without_effect
 from brgcn.tasks.link_trainer import LinkTrainer
 from brgcn.tasks.link_use import Query
 from brgcn.tasks.rank_metrics import summary
@@ -36,13 +38,19 @@ class LinkPredictor:
     >>> predictor.score(data.triples["test"])["filtered"]["mrr"]
     >>> LinkPredictor.load("runs/fb15k-237")                       # what ``brgcn train`` wrote
 
-    All settings of ``LinkSettings`` are keyword arguments. After ``fit``: ``history_`` (a record per epoch) and
-    ``scores_`` (one for each run that it speaks for).
+    All settings of ``LinkSettings`` are keyword arguments. What they leave open is as in ``brgcn train``: ``regime``
+    (``modern``, ``paper``, ``rgcn-reference``) has settings for the encoder, the decoder, the data set by its name and
+    the machine; None: the defaults of ``LinkSettings``, which nobody has tuned.
+
+    ``settings`` are those for a data set that the regime has not heard of, and after ``fit`` those that were trained
+    with. Also after ``fit``: ``history_`` (a record per epoch) and ``scores_`` (one for each run that it speaks for).
     """
 
-    def __init__(self, *, seed: int = 0, device: str = "auto", **settings: Any) -> None:
-        self.settings = build(LinkSettings, settings, "LinkPredictor")
-        self.seed, self.device = seed, device
+    def __init__(self, *, regime: str | None = "modern", seed: int = 0, device: str = "auto", **settings: Any) -> None:
+        self.regime, self.seed, self.device = regime, seed, device
+        self._given = settings
+        self._base = LinkSettings()  # of no regime
+        self.settings = self._settings_for("data of your own", "cpu")
         self.scores_: list[EntityScores] = []
         self.history_: list[dict[str, Any]] = []
 
@@ -50,6 +58,10 @@ class LinkPredictor:
         """Train on the triples of its split ``train``; those of ``valid``, if any, choose the epoch. ``on_epoch``, such
         as ``print``, is called with a record of each."""
         check_links(data)
+        device = pick_device(self.device)
+        self.settings = self._settings_for(data.name, device.type)
+        for text in without_effect(self.settings, self._given):
+            warnings.warn(text, stacklevel=2)
         self._speak_of(data.named_graph, data.triples, display_names(data.named_graph, data.folder))
         trainer = LinkTrainer(
             data.graph,
@@ -57,7 +69,7 @@ class LinkPredictor:
             self.settings,
             self.seed,
             valid=data.triples.get("valid"),
-            device=pick_device(self.device),
+            device=device,
         )
         self.history_ = []
         for record in trainer.epochs():
@@ -67,12 +79,20 @@ class LinkPredictor:
         self.scores_ = [EntityScores(trainer.trained(), trainer.graph)]
         return self
 
+    def _settings_for(self, dataset: str, device: str) -> LinkSettings:
+        """Those of the regime, with what was given put in."""
+        base = self._base
+        if self.regime is not None:
+            model = {name: self._given.get(name, getattr(base, name)) for name in ("encoder", "decoder")}
+            base = link_settings(**model, dataset=dataset, regime=self.regime, device=device)
+        return update(base, self._given, "LinkPredictor")
+
     @classmethod
     def load(cls, folder: str | Path, run: int | None = None, device: str = "cpu") -> LinkPredictor:
         """The finished runs of a folder, or one of them."""
         opened = LinkFolder.open(Path(folder))
-        predictor = cls(device=device)
-        predictor.settings = opened.settings
+        predictor = cls(regime=None, device=device)
+        predictor.settings = predictor._base = opened.settings
         predictor._speak_of(opened.named_graph, opened.triples, opened.display_names)
         place = pick_device(device)
         runs = opened.usable_runs() if run is None else [run]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from brgcn.data import Dataset
 from brgcn.errors import DataError
 from brgcn.tasks.device import keep_freed_memory, pick_device
 from brgcn.tasks.job_folder import seeds_of
+from brgcn.tasks.known_triples import ranking_facts
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_scores import EntityScores
 from brgcn.tasks.link_settings import LinkSettings
@@ -21,6 +21,7 @@ from brgcn.tasks.link_trainer import LinkTrainer
 from brgcn.tasks.metrics import summary as spread
 from brgcn.tasks.rank_metrics import breakdown, summary
 from brgcn.tasks.ranking import rank
+from brgcn.tasks.rules import judge_rules
 from brgcn.tasks.run_log import RunLog, seconds_of_runs
 
 _FACTS_OF_RESULT = ("task", "dataset", "encoder", "decoder", "changed_settings", "fingerprint")
@@ -166,20 +167,13 @@ def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> d
     return found
 
 
-def _with_unseen(folder: LinkFolder, triples: Tensor) -> int:
-    """Triples with an entity that no training triple has; they are ranked like all others."""
-    seen = torch.zeros(folder.named_graph.graph.num_nodes, dtype=torch.bool)
-    seen[folder.triples["train"][:, [0, 2]].flatten()] = True
-    return int((~seen[triples[:, [0, 2]]]).any(1).sum())
-
-
 def evaluate_links(folder: LinkFolder, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Every finished run, ranked anew with the stored weights."""
+    """Every finished run, ranked anew with the stored weights, and the baseline of rules."""
     reports = []
     for run in folder.usable_runs():
         found = judge(folder, folder.scores(run, device), parts=True)
         reports.append({"run": run, "seed": folder.seeds[run], **found})
-    return _result(folder, reports)
+    return {**_result(folder, reports), "rules": judge_rules(folder.triples, folder.known)}
 
 
 def summarise(folder: LinkFolder) -> dict[str, Any]:
@@ -195,10 +189,7 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
             continue
         result[split] = mean_measures([report[split] for report in reports])
         result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
-    result["filter"] = list(folder.triples)  # the splits whose triples are left out of the filtered ranks
-    result["splits"] = {split: len(triples) for split, triples in folder.triples.items()}
-    result["with_unseen_entities"] = {split: _with_unseen(folder, triples) for split, triples in folder.triples.items()}
-    return result
+    return {**result, **ranking_facts(folder.triples, folder.named_graph.graph.num_nodes)}
 
 
 def mean_measures(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -1,7 +1,8 @@
-"""What can be set for link prediction; a regime (``experiments/settings/links``) says what of it suits it."""
+"""What can be set for link prediction; a regime (``tasks/link_regimes``) says what of it suits it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from brgcn.config import setting
@@ -38,7 +39,7 @@ class LinkSettings:
     self_connection: str = setting("outside", f"one of {', '.join(SELF_CONNECTIONS)}")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
     scaled: bool = setting(True, "divide the scores between relations by the square root of the width")
-    counts: str = setting("none", f"make summaries of many neighbours larger: one of {', '.join(COUNTS)}")
+    counts: str = setting("none", f"weigh summaries by how many neighbours they are of: one of {', '.join(COUNTS)}")
     negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
     residual: bool = setting(True, "add the entity's own vector to what the encoder makes of it")
     message_graph: str = setting("true", f"what the encoder sees, one of {', '.join(MESSAGE_GRAPHS)}")
@@ -107,7 +108,7 @@ class LinkSettings:
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} must be above 0, not {getattr(self, name)}")
         if self.block_width and self.bases:
-            raise SettingsError("bases and block_width are two ways to the same end", remedy="Set one of them.")
+            raise SettingsError("bases and block_width are two ways to the same end", remedy="Set one of them to 0.")
         decoder(self.decoder, self.width)  # an odd width does not suit all
 
     @property
@@ -117,3 +118,47 @@ class LinkSettings:
             return 0
         fits = max(size for size in range(1, min(self.block_width, self.width) + 1) if self.width % size == 0)
         return self.width // fits if fits < self.width else 0
+
+
+_OF_ENCODERS = (
+    "layers",
+    "bases",
+    "block_width",
+    "heads",
+    "self_connection",
+    "aggregate",
+    "scaled",
+    "counts",
+    "negative_slope",
+    "residual",
+    "message_graph",
+    "mask_target_edges",
+    "batch_graph",
+    "batches_per_pass",
+    "dropout",
+    "edge_dropout",
+    "encoder_learning_rate",
+)
+_OF_QUERIES = ("answers", "candidates", "relation_prediction", "n3")
+
+
+def without_effect(settings: LinkSettings, names: Iterable[str]) -> list[str]:
+    """Of the settings ``names``, a sentence about each that does nothing beside the others; one that is at its default
+    asks for nothing. Presets hold such settings rightly, so they are no errors."""
+    usual, because = LinkSettings(), _idle(settings)
+    asked = (name for name in names if getattr(settings, name) != getattr(usual, name))
+    return [f"{name} does nothing {because[name]}" for name in asked if name in because]
+
+
+def _idle(settings: LinkSettings) -> dict[str, str]:
+    """Setting -> why it does nothing."""
+    between_nodes, between_relations = MODELS.get(settings.encoder, (True, True))
+    with_negatives = settings.loss == "negatives"
+    rules = (
+        (settings.encoder == "none", _OF_ENCODERS, "without an encoder"),
+        (not between_nodes, ("dropout", "negative_slope"), f"in the encoder {settings.encoder}: no attention to nodes"),
+        (not between_relations, ("scaled",), f"in the encoder {settings.encoder}: no attention to relations"),
+        (with_negatives, _OF_QUERIES, "with the loss negatives"),
+        (not with_negatives, ("negatives",), f"with the loss {settings.loss}"),
+    )
+    return {name: why for holds, names, why in rules if holds for name in names}

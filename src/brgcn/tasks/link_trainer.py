@@ -49,7 +49,7 @@ class LinkProgress:
     best_mrr: float = -1.0
     looks_since: int = 0  # looks at the validation triples since the best one
     stopped: bool = False
-    cells: int = 0  # scores that a step holds at a time, where memory once ran out
+    cells: int = 0  # numbers that a step holds at a time, where memory once ran out
 
 
 def build_link_model(num_entities: int, num_relations: int, settings: LinkSettings, seed: int) -> LinkModel:
@@ -228,9 +228,10 @@ class LinkTrainer:
             try:
                 return self._compute(batch)
             except Exception as error:
-                if isinstance(batch, Tensor) or self.cells <= FEWEST_CELLS or not is_out_of_memory(error):
+                held = self._held(batch)
+                if held <= FEWEST_CELLS or not is_out_of_memory(error):
                     raise
-            self.progress.cells = self.cells // 2
+            self.progress.cells = held // 2
             self.optimizer.zero_grad(set_to_none=True)
             gc.collect()
             torch.set_rng_state(on_host)
@@ -238,13 +239,21 @@ class LinkTrainer:
                 torch.cuda.empty_cache()
                 torch.cuda.set_rng_state(on_device, self.device)
 
+    def _held(self, batch: Tensor | QueryBatch) -> int:
+        """Numbers that a step holds at a time: scores, or with the loss ``negatives``, whose scores are few, vectors;
+        these are all held until memory runs out."""
+        if not isinstance(batch, Tensor):
+            return self.cells
+        whole = self.loss.numbers_of_triples(len(batch))
+        return min(self.progress.cells or whole, whole)
+
     def _compute(self, batch: Tensor | QueryBatch) -> Tensor:
         """``batch`` holds queries, or with the loss ``negatives`` places of triples."""
         self.optimizer.zero_grad(set_to_none=True)
         with training_precision(self.settings.precision, self.device):
             ids: Tensor | None = None  # None: all entities
             if isinstance(batch, Tensor):
-                loss = self.loss.of_triples(self._entities(batch), self.directed[batch])
+                loss = self.loss.of_triples(self._entities(batch), self.directed[batch], self.progress.cells)
             elif self.sampler is None:
                 loss = self.loss.of_queries(self._entities(batch), batch, self.cells)
             else:

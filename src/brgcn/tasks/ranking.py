@@ -54,7 +54,9 @@ def rank(
         score_tails: (heads, relations) -> [b, N] logits of all tails.
         score_heads: (tails, relations) -> [b, N] logits of all heads.
         known: what is left out when filtered; it must hold the ranked triples. The counting is done on its device.
-        cells: scores that may be held at a time; it changes speed and memory, never a rank.
+        cells: scores that may be held at a time. It decides on speed, memory, and how many queries are scored
+            together: where the scores come from a matrix product, that rounds differently for another number of rows,
+            and candidates that are practically equal may change places.
     """
     (ranks,) = rank_each(
         triples,

@@ -7,11 +7,16 @@ of training triples this beats most embeddings, so it stands beside them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from brgcn.graph import ptr_from_counts, ragged_range
-from brgcn.tasks.known_triples import check_triples
+from brgcn.tasks.known_triples import KnownTriples, check_triples
+from brgcn.tasks.rank_metrics import summary
+from brgcn.tasks.ranking import rank
 
 CONFIDENCE = 0.1  # of a rule that is kept
 
@@ -52,6 +57,18 @@ class RuleTable:
             value = confidence[relation[query], body].float()
             scores.scatter_reduce_(0, query * self.num_entities + candidate, value, "amax")
         return scores.view(-1, self.num_entities)
+
+
+def judge_rules(triples: Mapping[str, Tensor], known: KnownTriples) -> dict[str, Any]:
+    """The number of rules in the training triples, and their raw and filtered measures on the others of ``triples``,
+    split by split."""
+    table = RuleTable(triples["train"], known.num_entities, known.num_relations)
+    found = {
+        split: summary(rank(held, table.score_tails, table.score_heads, known))
+        for split, held in triples.items()
+        if split != "train" and len(held)
+    }
+    return {"rules": table.num_rules, **found}
 
 
 class _Edges:

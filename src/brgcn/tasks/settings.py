@@ -44,7 +44,7 @@ class NodeSettings:
     input_self_connection: str = setting("none", "the same for the first layer when nodes have no features")
     aggregate: str = setting("sum", f"over the relations of a node: one of {', '.join(AGGREGATES)}")
     scaled: bool = setting(False, "divide the scores between relations by the square root of the width")
-    counts: str = setting("sqrt", f"make summaries of many neighbours larger: one of {', '.join(COUNTS)}")
+    counts: str = setting("sqrt", f"weigh summaries by how many neighbours they are of: one of {', '.join(COUNTS)}")
     negative_slope: float = setting(0.2, "of the LeakyReLU in the attention between nodes")
     dropout: float = setting(0.2, "share of edges whose attention is dropped in training")
     hidden_dropout: float = setting(0.75, "share of the features between layers that are dropped in training")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from brgcn.graph import RelationalGraph
+from brgcn.graph import RelationalGraph, is_inverse
 from brgcn.message_graph import keep_edges
 from brgcn.tasks.link_settings import LinkSettings
 
@@ -54,12 +54,12 @@ def _triples_of_edges(graph: RelationalGraph, triples: Tensor) -> Tensor:
     """[E] the training triple of each edge of the message graph, in either direction; their number if none."""
     original = graph.num_original_relations
     source, target, relation = graph.edge_source, graph.edge_target, graph.edge_type
-    forward = relation < original
+    inverse = is_inverse(relation, original)
     of_edges = torch.stack(
         [
-            torch.where(forward, source, target),
+            torch.where(inverse, target, source),
             graph.original_relation(relation),
-            torch.where(forward, target, source),
+            torch.where(inverse, source, target),
         ],
         dim=1,
     )

@@ -2,7 +2,7 @@
 
 A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for
 decoders and data sets, which a table of vectors and the encoders share, some for encoders, and a few where there is no
-GPU; the later of the files that are looked for wins.
+GPU; the later of the files (in ``link_regimes``) that are looked for wins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def link_settings(
     if regime not in REGIMES:
         raise SettingsError(f"unknown regime {regime!r}", remedy=f"Known: {', '.join(REGIMES)}.")
     chosen = update(LinkSettings(), {"encoder": encoder, "decoder": decoder}, "the model")
-    folder = resources.files("brgcn.experiments") / "settings" / "links"
+    folder = resources.files("brgcn.tasks") / "link_regimes"
     kinds = [] if encoder == "none" else ["encoder"]
     names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
