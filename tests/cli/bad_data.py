@@ -343,7 +343,7 @@ SETTINGS = [
     Kind(
         "wider than memory",
         lambda b: b.train("--set", "hidden=1000000000", "--set", "bases=0", "--set", "heads=1000000"),
-        ("there is not enough memory", "--set hidden=16"),
+        ("there is not enough memory", "--set hidden=16", "--set batch=100"),
         begins=True,
     ),
 ]

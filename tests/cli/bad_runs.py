@@ -136,6 +136,11 @@ RUNS = [
         resume_spoilt("result.json", half, "finished"),
         ("HERE/old/result.json: not valid JSON", "train again"),
     ),
+    Kind(
+        "empty result",
+        resume_spoilt("result.json", lambda _: b"{}", "finished"),
+        ("HERE/old/result.json: 'dataset' is missing", "train again"),
+    ),
     Kind("evaluate nothing", lambda b: ["evaluate", b / "gone"], ("HERE/gone: there is no such folder", "brgcn train")),
     Kind(
         "evaluate before the first run is done",

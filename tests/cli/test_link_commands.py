@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from towns import SMALL, run, town_table
 from toys import EX
 
-from brgcn.cli import main
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.link_runs import continue_link_runs
 from brgcn.tasks.link_settings import LinkSettings
 
-SMALL = ["--set", "width=8", "--set", "batch=50", "--set", "initial_scale=0.1"]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """People live in towns, towns have residents, and people know anybody."""
-    rng = random.Random(0)
-    lines = []
-    for person in range(60):
-        lines += [f"p{person}\tlives in\tt{person % 5}", f"t{person % 5}\thas resident\tp{person}"]
-        lines.append(f"p{person}\tknows\tp{rng.randrange(60)}")
-    path = tmp_path / "town.tsv"
-    path.write_text("\n".join(["head\trelation\ttail", *lines]) + "\n")
-    return path
+    return town_table(tmp_path / "town.tsv")
 
 
 @pytest.fixture
@@ -165,6 +147,7 @@ def test_a_table_of_queries_gives_a_table_of_answers(trained: Path, tmp_path: Pa
     code, text, error = run(capsys, "predict", trained, "--queries", queries, "--top", 2, "--out", out)
     assert code == 0, error
     assert not text
+    assert f"4 predictions in {out}" in error
     lines = [line.split("\t") for line in out.read_text().splitlines()]
     assert lines[0] == ["query", "asked", "rank", "head", "relation", "tail", "probability", "known"]
     assert [line[:3] for line in lines[1:]] == [
@@ -295,7 +278,7 @@ def test_commands_say_when_a_folder_is_of_the_other_task(trained: Path, toy: Pat
 def test_an_ensemble_stands_beside_its_components(trained: Path, table: Path, tmp_path: Path, capsys) -> None:
     other = tmp_path / "other"
     run(capsys, "train", table, "--out", other, "--decoder", "transe-l2", "--epochs", 10, *SMALL)
-    arguments = ["ensemble", other, trained, "--kinds", "z,logits"]
+    arguments = ["ensemble", other, trained, "--kinds", "z,logits,z"]
     code, text, error = run(capsys, *arguments, "--json", "--out", tmp_path / "e.json")
     assert code == 0, error
     result = json.loads(text)
@@ -343,9 +326,9 @@ def test_triples_with_entities_unseen_in_training_are_ranked_and_counted(tmp_pat
     code, text, error = run(capsys, "train", folder, "--out", tmp_path / "r", "--epochs", 1, *SMALL, "--json")
     assert code == 0, error
     result = json.loads(text)
-    assert result["with_unseen_entities"] == {"train": 0, "test": 2}
+    assert result["with_unseen_entities"] == {"train": 0, "valid": 0, "test": 2}
     assert result["test"]["filtered"]["n"] == 6
-    assert result["valid"] is None
+    assert "1 of 10 training triples are held back" in error
 
 
 def test_seconds_of_an_interrupted_run_are_those_of_all_its_epochs(table: Path, tmp_path: Path, capsys) -> None:

@@ -45,6 +45,19 @@ def test_triples_per_split(tmp_path: Path, ending: str) -> None:
     assert list(recognise(tmp_path).triple_files) == ["train", "test"]
 
 
+def test_rdf_files_per_split(tmp_path: Path) -> None:
+    inputs = recognise(make(tmp_path / "links", "train.nt", "valid.ttl", "test.nt.gz", "README.md"))
+    assert inputs.task == "links"
+    assert {split: path.name for split, path in inputs.triple_files.items()} == {
+        "train": "train.nt",
+        "valid": "valid.ttl",
+        "test": "test.nt.gz",
+    }
+    for more in ("trainingSet.tsv", "other.nt"):  # labels of a graph, or a graph beside them: nobody knows which
+        with pytest.raises(DataError, match="call the files train"):
+            recognise(make(tmp_path / more, "train.nt", "test.nt", more))
+
+
 def test_folders_that_are_no_data_sets(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"2 RDF files: a.nt, b.ttl.gz\n.*Name one"):
         recognise(make(tmp_path / "two", "a.nt", "b.ttl.gz", "trainingSet.tsv"))

@@ -221,3 +221,49 @@ def test_what_cannot_be_loaded(graph: Path, tmp_path: Path) -> None:
         (folder / f"{split}.tsv").write_text("a\tr\tb\n")
     with pytest.raises(DataError, match="takes no labels"):
         load_dataset(folder, labels=tmp_path / "labels.csv")
+
+
+# ---------------------------------------------------------------------- triples in files of their own
+
+
+def named(dataset: Dataset) -> dict[str, set[tuple[str, str, str]]]:
+    """Split -> its triples by name."""
+    nodes, relations = dataset.node_names, dataset.relation_names
+    return {
+        split: {(nodes[h], relations[r], nodes[t]) for h, r, t in triples.tolist()}
+        for split, triples in dataset.triples.items()
+    }
+
+
+def test_splits_may_be_files_that_are_named_one_by_one(tmp_path: Path) -> None:
+    for name, rows in (("a", "b\tis\tc\nc\tis\td\n"), ("b", "b\tis\td\n"), ("c", "d\tis\tb\n")):
+        (tmp_path / f"{name}.tsv").write_text("to\tkind\tfrom\n" + rows)
+    files = [tmp_path / f"{name}.tsv" for name in "abc"]
+    data = load_dataset(files[0], valid=files[1], test=files[2], columns=("from", "kind", "to"))
+    assert named(data) == {
+        "train": {("c", "is", "b"), ("d", "is", "c")},
+        "valid": {("d", "is", "b")},
+        "test": {("b", "is", "d")},
+    }
+    assert data.graph.num_edges == 2
+    assert list(load_dataset(files[0], test=files[2]).triples) == ["train", "test"]
+    with pytest.raises(DataError, match="labels are for classifying nodes"):
+        load_dataset(files[0], valid=files[1], labels=files[2])
+    files[0].rename(tmp_path / "train.tsv")
+    with pytest.raises(DataError, match="single file of training triples"):
+        load_dataset(tmp_path, valid=files[1])
+
+
+def test_splits_may_be_rdf(tmp_path: Path) -> None:
+    (tmp_path / "train.nt").write_text(NT + f'<{E}a> <{E}r> "1" .\n')
+    (tmp_path / "test.ttl").write_text(f"@prefix : <{E}> .\n:c :r :a . :new :s :c .\n")
+    data = load_dataset(tmp_path)
+    assert data.task == "links"
+    assert named(data)["test"] == {(E + "c", E + "r", E + "a"), (E + "new", E + "s", E + "c")}
+    assert len(named(data)["train"]) == 4
+    assert len(data.literals) == 1
+    one_by_one = load_dataset(tmp_path / "train.nt", test=tmp_path / "test.ttl", drop_relations=[E + "is"])
+    assert named(one_by_one)["test"] == named(data)["test"]
+    assert len(named(one_by_one)["train"]) == 3
+    with pytest.raises(DataError, match="columns are for tables"):
+        load_dataset(tmp_path / "train.nt", test=tmp_path / "test.ttl", columns=(0, 1, 2))

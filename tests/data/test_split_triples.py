@@ -74,3 +74,29 @@ def test_what_cannot_be_spared_is_said(tmp_path) -> None:
     assert any("last of an entity" in warning for warning in split.warnings)
     with pytest.raises(DataError, match="not the shares"):
         with_splits(load_dataset(path), (0.7, 0.7))
+
+
+def test_validation_triples_are_held_back_where_only_test_triples_are_given(tmp_path) -> None:
+    table(tmp_path).rename(tmp_path / "train.tsv")
+    (tmp_path / "test.tsv").write_text("a0\tr0\tb5\nnew\tr1\tb1\n")
+    data = load_dataset(tmp_path)
+    split = with_splits(data, (0.1, 0.4))
+    assert list(split.triples) == ["train", "valid", "test"]
+    assert torch.equal(split.triples["test"], data.triples["test"])
+    assert (len(split.triples["train"]), len(split.triples["valid"])) == (180, 20)
+    assert split.graph.num_edges == 180
+    assert set(split.triples["train"][:, [0, 2]].flatten().tolist()) == set(
+        data.triples["train"][:, [0, 2]].flatten().tolist()
+    )
+    assert split.fingerprint not in (data.fingerprint, with_splits(data, (0.2, 0.4)).fingerprint)
+    assert any("20 of 200 training triples are held back" in warning for warning in split.warnings)
+    assert not with_splits(data, (0, 0)).warnings
+
+
+@pytest.mark.parametrize(("shares", "said"), [((0.1, 0.1), ["valid", "test"]), ((0, 0.1), ["test"]), ((0, 0), [])])
+def test_a_split_that_stays_empty_is_said(tmp_path, shares, said) -> None:
+    path = tmp_path / "few.tsv"
+    path.write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
+    split = with_splits(load_dataset(path), shares)
+    assert list(split.triples) == ["train"]
+    assert [text.split(":")[0].split()[-1] for text in split.warnings if "too few triples" in text] == said

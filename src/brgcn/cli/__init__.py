@@ -77,7 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
         if debug:
             raise
         if is_out_of_memory(error):
-            remedy = "Use a smaller width (--set hidden=16) or fewer bases (--set bases=10)."
+            remedy = (
+                "For nodes use a smaller width (--set hidden=16) or fewer bases (--set bases=10), for links smaller "
+                "batches (--set batch=100) or a smaller width (--set width=100)."
+            )
             print_error(BrgcnError("there is not enough memory", remedy=remedy))
             sys.exit(1)
         remedy = "This is a defect of brgcn. Run the command again with --debug and report what it prints."

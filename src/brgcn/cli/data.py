@@ -21,6 +21,8 @@ from brgcn.cli.inputs import (
     Labels,
     NodeColumn,
     TestLabels,
+    TestTriples,
+    ValidTriples,
     read_dataset,
 )
 from brgcn.data import catalogue, fetch
@@ -89,6 +91,8 @@ def inspect_command(
     label_column: LabelColumn = None,
     drop_relation: DropRelation = None,
     columns: Columns = None,
+    valid: ValidTriples = None,
+    test: TestTriples = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -109,6 +113,8 @@ def inspect_command(
         label_column=label_column,
         drop_relation=drop_relation,
         columns=columns,
+        valid=valid,
+        test=test,
         data_dir=data_dir,
     )
     entry = catalogue.find(name_or_path)

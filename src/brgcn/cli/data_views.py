@@ -97,8 +97,8 @@ def report_view(report: Mapping[str, Any]) -> RenderableType:
         for datatype, count in report["literal_datatypes"].items():
             table.add_row(escape(datatype), f"{count:,}")
         parts.append(table)
-    memory = report["memory"]
-    parts.append(f"training memory: about {_bytes(memory['bytes'])}. Assumes {memory['assumes']}.")
+    if memory := report.get("memory"):
+        parts.append(f"training memory: about {_bytes(memory['bytes'])}. Assumes {memory['assumes']}.")
     return Group(*parts)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stdout
-from brgcn.cli.inputs import Device, split_names
+from brgcn.cli.inputs import Device, names_of
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def ensemble(
     result = compare_ensembles(
         LinkFolder.open(first),
         LinkFolder.open(second),
-        kinds=split_names(kinds),
+        kinds=names_of("--kinds", kinds),
         beta=beta,
         run=run,
         device=pick_device(device),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from brgcn.errors import DataError
+from brgcn.errors import BrgcnError, DataError
 
 if TYPE_CHECKING:
     from brgcn.data import Dataset
@@ -44,6 +44,18 @@ Features = Annotated[
         show_default=False,
     ),
 ]
+ValidTriples = Annotated[
+    Path | None,
+    typer.Option(
+        "--valid",
+        metavar="FILE",
+        help="For links: validation triples, beside a file of training triples.",
+        show_default=False,
+    ),
+]
+TestTriples = Annotated[
+    Path | None, typer.Option("--test", metavar="FILE", help="For links: test triples.", show_default=False)
+]
 NodeDatasets = Annotated[str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")]
 Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")]
 DataDir = Annotated[
@@ -65,6 +77,8 @@ def read_dataset(
     columns: str | None,
     data_dir: Path | None,
     features: list[Path] | None = None,
+    valid: Path | None = None,
+    test: Path | None = None,
 ) -> Dataset:
     from brgcn.data import load_dataset
 
@@ -77,6 +91,8 @@ def read_dataset(
         drop_relations=tuple(drop_relation or ()),
         columns=parse_columns(columns),
         features=features or (),
+        valid=valid,
+        test=test,
         data_dir=data_dir,
         progress=True,
     )
@@ -95,6 +111,14 @@ def given_options(context: typer.Context) -> dict[str, str]:
 def split_names(text: str) -> list[str]:
     """``"aifb, mutag"``."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def names_of(option: str, text: str) -> list[str]:
+    """The different names that an option gives, at least one."""
+    names = list(dict.fromkeys(split_names(text)))
+    if not names:
+        raise BrgcnError(f"{option} names nothing", remedy="Give one name or more, separated by commas.")
+    return names
 
 
 def parse_columns(text: str | None) -> tuple[str | int, str | int, str | int] | None:

@@ -73,4 +73,6 @@ def row_table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
 def _shown(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4f}" if abs(value) >= 0.1 else f"{value:#.3g}"  # of many candidates each is improbable

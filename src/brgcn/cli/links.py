@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from brgcn.cli.console import print_json, say, stdout, warn
-from brgcn.cli.inputs import split_names
+from brgcn.cli.held_back import hold_back_as_asked, parse_shares
 from brgcn.cli.training import RunsBar, TrainRequest, differences, saying_how_to_continue, sizes
 from brgcn.errors import BrgcnError
 
@@ -28,12 +28,13 @@ def train(
     encoder: str | None,
     decoder: str | None,
     regime: str,
-    split: str,
+    split: str | None,
     hold_back: bool,
 ) -> None:
-    """``hold_back``: triples of a graph that was made for classifying nodes are predicted, too."""
+    """``split``: the shares, where they were asked for; ``hold_back``: triples of a graph that was made for classifying
+    nodes are predicted, too."""
     from brgcn.config import to_yaml
-    from brgcn.data.split_triples import with_splits
+    from brgcn.data.leakage import leakage_warnings
     from brgcn.tasks.device import pick_device
     from brgcn.tasks.job_folder import check_free
     from brgcn.tasks.link_presets import link_settings
@@ -53,7 +54,7 @@ def train(
     if request.show_config:
         typer.echo(to_yaml(chosen, explain=True), nl=False)
         return
-    shares = _shares(split)
+    shares = parse_shares(split)
     if request.out is not None:
         check_free(request.out, overwrite=request.overwrite)
     data = request.data
@@ -62,8 +63,8 @@ def train(
             f"{data.name} holds labelled nodes, and this training predicts links",
             remedy="Say --task links to hold back some triples of its graph, or leave out the options for links.",
         )
-    data = with_splits(data, shares)
-    warn(data.warnings)
+    data = hold_back_as_asked(data, shares)
+    warn((*data.warnings, *leakage_warnings(data)))
     out = request.place(data, f"{chosen.encoder}-{chosen.decoder}")
     counts = ", ".join(f"{len(triples):,} {name}" for name, triples in data.triples.items())
     say(f"{data.name}: {sizes(data)}; {counts} triples; on {place}")
@@ -108,13 +109,6 @@ def _show(folder: Any, as_json: bool) -> None:
 
     stdout().print(ranking_table(result))
     say(f"run folder  {folder.path}")
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(part) for part in split_names(text)]
-    except ValueError:
-        raise BrgcnError(f"--split {text!r} does not give two numbers", remedy="For example --split 0.1,0.1") from None
 
 
 class LinkBar(RunsBar):

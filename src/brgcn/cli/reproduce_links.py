@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from brgcn.cli.console import print_json, say, stderr, stdout
-from brgcn.cli.inputs import DataDir, Device, split_names
+from brgcn.cli.console import print_json, say, stderr, stdout, warn
+from brgcn.cli.held_back import Split, hold_back_as_asked, parse_shares
+from brgcn.cli.inputs import DataDir, Device, names_of, split_names
+from brgcn.errors import BrgcnError
+
+if TYPE_CHECKING:
+    from brgcn.data import Dataset
 
 
 def links(
     datasets: Annotated[
-        str, typer.Option(metavar="A,B", help="Data sets of triples, separated by commas.")
+        str, typer.Option(metavar="A,B", help="Data sets of triples (names, folders or files), separated by commas.")
     ] = "fb15k,wn18,fb15k-237",
     rows: Annotated[
         str | None,
@@ -30,6 +35,7 @@ def links(
             metavar="REGIME", help="modern, paper or rgcn-reference; the embedding of an ensemble is always modern."
         ),
     ] = "modern",
+    split: Split = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each row.")] = 1,
     device: Device = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/links"),
@@ -47,22 +53,23 @@ def links(
     \b
     Examples:
       brgcn reproduce links --datasets wn18 --rows rules,complex
+      brgcn reproduce links --datasets own.tsv --rows rules
       brgcn reproduce links --datasets fb15k-237 --regime rgcn-reference --rows rgcn:distmult,brgcn:distmult --runs 3
     """
     from brgcn.data import load_dataset
     from brgcn.experiments.link_report import report
     from brgcn.experiments.link_table import DEFAULT_ROWS, RULES, LinkRow, measure_row
     from brgcn.tasks.device import pick_device
-    from brgcn.tasks.link_runs import check_judged
 
     names = DEFAULT_ROWS if rows is None else dict.fromkeys([RULES, *split_names(rows)])
     chosen = [LinkRow.parse(name) for name in names]
+    named = names_of("--datasets", datasets)
+    shares = parse_shares(split)
     place = pick_device(device)
     cells: list[dict[str, Any]] = []
     with stderr().status("") as status:
-        for name in split_names(datasets):
-            data = load_dataset(name, data_dir=data_dir, progress=True)
-            check_judged(data)
+        for name in named:
+            data = _judged(load_dataset(name, data_dir=data_dir, progress=True), name, shares)
             for row in chosen:
                 cell = measure_row(
                     data,
@@ -86,6 +93,22 @@ def links(
         if line["remark"]:
             say(f"{line['dataset']}, {line['row']}: {line['remark']}")
     say(f"kept in {out}")
+
+
+def _judged(data: Dataset, given_as: str, shares: list[float] | None) -> Dataset:
+    """With validation and test triples."""
+    from brgcn.tasks.link_runs import check_judged
+
+    if data.task != "links":
+        raise BrgcnError(
+            f"{data.name} has no triples to predict; its graph is there to classify nodes",
+            remedy=f"brgcn reproduce nodes --datasets {given_as} does that; brgcn train {given_as} --task links "
+            "predicts some of its triples.",
+        )
+    data = hold_back_as_asked(data, shares)
+    warn(data.warnings)
+    check_judged(data)
+    return data
 
 
 def _table(rows: list[dict[str, Any]]) -> Any:

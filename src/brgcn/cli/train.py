@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from brgcn.cli import links, nodes
+from brgcn.cli.held_back import Split
 from brgcn.cli.inputs import (
     Columns,
     DataDir,
@@ -18,6 +19,8 @@ from brgcn.cli.inputs import (
     Labels,
     NodeColumn,
     TestLabels,
+    TestTriples,
+    ValidTriples,
     given_options,
 )
 from brgcn.cli.training import TrainRequest
@@ -39,12 +42,20 @@ _OF_TASK = {
         "together",
         "figure",
     ),
-    "links": ("encoder", "decoder", "regime", "split"),
+    "links": ("encoder", "decoder", "regime", "split", "valid", "test"),
+}
+
+# What serves the purpose of an option in the other task.
+_INSTEAD = {
+    "model": " (for links: --encoder and --decoder)",
+    "preset": " (for links: --regime)",
+    "encoder": " (for nodes: --model)",
+    "regime": " (for nodes: --preset)",
 }
 
 
 def register(app: typer.Typer) -> None:
-    app.command("train")(train)
+    app.command("train", context_settings={"allow_extra_args": True})(train)
 
 
 def train(
@@ -93,12 +104,7 @@ def train(
     regime: Annotated[
         str, typer.Option(metavar="REGIME", help="For links: modern, paper, or rgcn-reference.")
     ] = "modern",
-    split: Annotated[
-        str,
-        typer.Option(
-            metavar="VALID,TEST", help="For links: shares of the triples to hold back where the data hold back none."
-        ),
-    ] = "0.1,0.1",
+    split: Split = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The first seed.")] = 0,
     epochs: Annotated[
@@ -130,6 +136,8 @@ def train(
     drop_relation: DropRelation = None,
     columns: Columns = None,
     features: Features = None,
+    valid: ValidTriples = None,
+    test: TestTriples = None,
     data_dir: DataDir = None,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
@@ -151,11 +159,13 @@ def train(
       brgcn train graph.nt.gz --labels train.tsv --test-labels test.tsv
       brgcn train graph.nt.gz --labels train.tsv --features persons.tsv --features papers.tsv
       brgcn train fb15k-237 --encoder brgcn --decoder complex
+      brgcn train train.tsv --valid valid.tsv --test test.tsv
       brgcn train graph.nt.gz --task links --split 0.05,0.05
       brgcn train --resume runs/mutag-brgcn-20260101-120000
     """
     from brgcn.data import catalogue
 
+    _refuse_more_files(context)
     if task is not None and task not in TASKS:
         raise BrgcnError(f"there is no task {task!r}", remedy=f"Known: {', '.join(TASKS)}.")
     if resume is not None and not show_config:
@@ -191,6 +201,8 @@ def train(
         drop_relation=drop_relation,
         columns=columns,
         features=features,
+        valid=valid,
+        test=test,
         data_dir=data_dir,
     )
     wanted = task or _task_of(request, given)
@@ -201,13 +213,23 @@ def train(
         links.train(request, encoder=encoder, decoder=decoder, regime=regime, split=split, hold_back=task == "links")
 
 
+def _refuse_more_files(context: typer.Context) -> None:
+    if context.args:
+        context.fail(
+            f"Got unexpected extra argument ({' '.join(context.args)}). A training reads one data set: beside a file "
+            "of training triples, name the others with --valid FILE and --test FILE; a table of labels with "
+            "--labels FILE."
+        )
+
+
 def _task_of(request: TrainRequest, given: dict[str, str]) -> str:
     """What the data are made for; the options, where there are no data to ask."""
     if request.entry is not None and request.labels is None:
         return request.entry.task
     if any(name in given for name in _OF_TASK["links"]):
         return "links"
-    if request.dataset is None or any(name in given for name in _OF_TASK["nodes"]):
+    # --preset says little: it is easily written for --regime, and the paper has no preset for data of one's own.
+    if request.dataset is None or any(name in given for name in _OF_TASK["nodes"] if name != "preset"):
         return "nodes"
     return "nodes" if request.show_config else request.data.task
 
@@ -219,7 +241,7 @@ def _refuse_other_task(given: dict[str, str], task: str) -> None:
         if name in given:
             raise BrgcnError(
                 f"{given[name]} is for a training that {what[other]}, and this one {what[task]}",
-                remedy=f"Leave {given[name]} out, or say --task {other}.",
+                remedy=f"Leave {given[name]} out{_INSTEAD.get(name, '')}, or say --task {other}.",
             )
 
 

@@ -48,6 +48,8 @@ class TrainRequest:
     drop_relation: list[str] | None
     columns: str | None
     features: list[Path] | None
+    valid: Path | None
+    test: Path | None
     data_dir: Path | None
 
     @property
@@ -98,6 +100,8 @@ class TrainRequest:
             drop_relation=self.drop_relation,
             columns=self.columns,
             features=self.features,
+            valid=self.valid,
+            test=self.test,
             data_dir=self.data_dir,
         )
 

@@ -52,7 +52,7 @@ class Inputs:
     graph_file: Path | None = None  # of a node task: RDF or a table of triples
     label_files: Mapping[str, Path] = field(default_factory=dict)  # split -> table
     all_labels_file: Path | None = None  # one table, split by a hash of the node's name
-    triple_files: Mapping[str, Path] = field(default_factory=dict)  # of a link task: split -> table
+    triple_files: Mapping[str, Path] = field(default_factory=dict)  # of a link task: split -> table or RDF
     options: Options = field(default_factory=Options)
 
     def files(self) -> dict[str, Path]:
@@ -76,19 +76,23 @@ class Inputs:
 
 
 def recognise(folder: Path) -> Inputs:
-    """The files of a folder: an RDF file with trainingSet/testSet tables, or train/valid/test triples."""
+    """The files of a folder: an RDF file with trainingSet/testSet tables, or train/valid/test triples, also as RDF."""
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError as error:
         raise DataError(f"the folder cannot be read ({error.strerror})", where=str(folder)) from error
     graphs = [path for path in files if is_rdf(path)]
+    splits = _split_files([path for path in files if is_table(path)], folder)
     if len(graphs) > 1:
+        triples = _split_files(graphs, folder)
+        if "train" in triples and len(triples) == len(graphs) and not splits:
+            return Inputs("links", triple_files=triples)
         raise DataError(
             f"the folder has {len(graphs)} RDF files: {', '.join(path.name for path in graphs)}",
             where=str(folder),
-            remedy="Name one of them instead of the folder, with its labels.",
+            remedy="Name one of them instead of the folder, with its labels. To predict links, call the files train, "
+            "valid and test, and leave tables of labels out of the folder.",
         )
-    splits = _split_files(files, folder)
     if graphs:
         return Inputs("nodes", graph_file=graphs[0], label_files=splits)
     if "train" in splits:
@@ -97,7 +101,7 @@ def recognise(folder: Path) -> Inputs:
         "the folder holds no data set: neither an RDF file nor training triples" + _what_is_there(folder, files),
         where=str(folder),
         remedy=f"Expected: one graph ({', '.join(RDF_FORMATS)}) with trainingSet.tsv and testSet.tsv, or train, valid "
-        f"and test triples ({', '.join(TABLE_EXTENSIONS)}); each also with .gz.",
+        f"and test triples ({', '.join(TABLE_EXTENSIONS)}, or RDF); each also with .gz.",
     )
 
 
@@ -106,7 +110,7 @@ def _split_files(files: list[Path], folder: Path) -> dict[str, Path]:
     for path in files:
         stem = Path(path.name.lower().removesuffix(".gz")).stem
         split = _SPLIT_NAMES.get(stem.removesuffix("set").rstrip("_-"))
-        if split is None or not is_table(path):
+        if split is None:
             continue
         if split in found:
             raise DataError(

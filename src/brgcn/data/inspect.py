@@ -23,7 +23,8 @@ def inspect_dataset(dataset: Dataset, *, entry: Entry | None = None) -> dict[str
     """Everything worth knowing about a data set before training on it.
 
     With ``entry`` (of the catalogue) its expected counts are compared. The keys ``nodes``, ``relations``, ``edges``,
-    ``literals``, ``splits``, ``classes`` and ``warnings`` are always there.
+    ``literals``, ``splits``, ``classes`` and ``warnings`` are always there; ``memory`` where nodes are classified,
+    ``leakage`` where links are predicted.
     """
     graph = dataset.graph
     outgoing = _outgoing_pairs(graph)
@@ -55,13 +56,13 @@ def inspect_dataset(dataset: Dataset, *, entry: Entry | None = None) -> dict[str
         "isolated_nodes": int((degree == 0).sum()),
         "top_relations": _top_relations(dataset),
         "literal_datatypes": _datatype_counts(dataset),
-        "memory": training_memory(graph.num_nodes, 2 * graph.num_edges, graph.num_pairs + outgoing.numel()),
     }
     warnings = list(dataset.warnings)
     if dataset.task == "links":
         report["leakage"], more = link_facts(dataset)
         warnings += more
     else:
+        report["memory"] = training_memory(graph.num_nodes, 2 * graph.num_edges, graph.num_pairs + outgoing.numel())
         warnings += label_warnings(dataset)
         if report["isolated_nodes"]:
             warnings.append(f"{report['isolated_nodes']:,} nodes have no edge at all")

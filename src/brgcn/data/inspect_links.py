@@ -71,20 +71,25 @@ def related_relations(train: Tensor, num_nodes: int, num_relations: int) -> dict
     return found
 
 
-def _split_facts(triples: Tensor, train: Tensor, seen: Tensor, num_nodes: int, num_relations: int) -> dict[str, Any]:
-    head, relation, tail = triples.T
-    linked = (train[:, 0] * num_nodes + train[:, 2]).unique()
-    key = train[:, 0] * num_nodes + train[:, 2]
+def is_among(triples: Tensor, train: Tensor, num_nodes: int, num_relations: int) -> Tensor:
+    """[n] bool, True for rows of ``triples`` [n, 3] that are rows of ``train``."""
+    if not len(train):
+        return torch.zeros(len(triples), dtype=torch.bool)
     # (pair, relation) as one number would overflow on large graphs, so pairs are numbered first.
-    number = torch.searchsorted(linked, key) * num_relations + train[:, 1]
-    own_key = head * num_nodes + tail
-    place = torch.searchsorted(linked, own_key).clamp(max=max(linked.numel() - 1, 0))
-    is_linked = torch.isin(own_key, linked)
-    repeated = is_linked & torch.isin(place * num_relations + relation, number)
+    key = triples[:, 0] * num_nodes + triples[:, 2]
+    linked, number = (train[:, 0] * num_nodes + train[:, 2]).unique(return_inverse=True)
+    place = torch.searchsorted(linked, key).clamp(max=len(linked) - 1)
+    known: Tensor = torch.isin(place * num_relations + triples[:, 1], number * num_relations + train[:, 1])
+    return known.logical_and_(linked[place] == key)
+
+
+def _split_facts(triples: Tensor, train: Tensor, seen: Tensor, num_nodes: int, num_relations: int) -> dict[str, Any]:
+    head, _, tail = triples.T
+    linked = (train[:, 0] * num_nodes + train[:, 2]).unique()
     return {
         "reversed_in_training": round(float(torch.isin(tail * num_nodes + head, linked).double().mean()), 4),
-        "linked_in_training": round(float(is_linked.double().mean()), 4),
-        "repeated_from_training": int(repeated.sum()),
+        "linked_in_training": round(float(torch.isin(head * num_nodes + tail, linked).double().mean()), 4),
+        "repeated_from_training": int(is_among(triples, train, num_nodes, num_relations).sum()),
         "with_unseen_entity": int((~seen[head] | ~seen[tail]).sum()),
     }
 

@@ -37,6 +37,8 @@ def load_dataset(
     drop_relations: Sequence[str] = (),
     columns: Sequence[Column] | None = None,
     features: Sequence[str | Path] = (),
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
     data_dir: str | Path | None = None,
     cache_dir: str | Path | None = None,
     use_cache: bool = True,
@@ -46,8 +48,9 @@ def load_dataset(
 
     Args:
         name_or_path: a name of the catalogue in any case (``"mutag"``); a folder with an RDF file and
-            trainingSet/testSet tables, or with train/valid/test triples; an RDF file; a table of triples. A name of the
-            catalogue goes before a folder of that name: write ``"./mutag"`` or a ``Path`` for the folder.
+            trainingSet/testSet tables, or with train/valid/test triples (tables or RDF); an RDF file; a table of
+            triples. A name of the catalogue goes before a folder of that name: write ``"./mutag"`` or a ``Path`` for
+            the folder.
         labels: table of the labelled (training) nodes. Without it an RDF file has no splits, and a table of triples is
             a set for link prediction.
         test_labels: table of the nodes to test on.
@@ -55,6 +58,7 @@ def load_dataset(
         drop_relations: relations that must not be in the graph, because they say the label.
         columns: head, relation and tail of a table of triples, by name or position from 0.
         features: tables of numbers that nodes come with, one for each type of node (``data/feature_tables.py``).
+        valid, test: files of triples to choose by and to test on, when ``name_or_path`` is a file of training triples.
         data_dir: mirror folder for names of the catalogue; ``BRGCN_DATA`` when left out.
         cache_dir: ``BRGCN_CACHE`` or the user's cache folder when left out.
         use_cache: False reads the files in any case and keeps nothing.
@@ -74,6 +78,14 @@ def load_dataset(
         path = Path(name_or_path).expanduser()
         name, source = _plain_name(path), str(path)
         inputs = replace(_inputs_of_path(path, name_or_path), options=options)
+    if valid is not None or test is not None:
+        if labels is not None or test_labels is not None:
+            raise DataError(
+                "labels are for classifying nodes, validation and test triples for predicting links",
+                where=source,
+                remedy="Leave one of the two out.",
+            )
+        inputs = _with_own_splits(inputs, valid, test, source, single=entry is None and not path.is_dir())
     inputs = _with_own_labels(inputs, labels, test_labels, source)
 
     fingerprint = inputs.fingerprint()
@@ -158,9 +170,26 @@ def _inputs_of_path(path: Path, given: str | Path) -> Inputs:
     )
 
 
+def _with_own_splits(
+    inputs: Inputs, valid: str | Path | None, test: str | Path | None, source: str, *, single: bool
+) -> Inputs:
+    """``single``: the inputs are one file, which then holds the training triples."""
+    if not single:
+        raise DataError(
+            "validation and test triples go with a single file of training triples",
+            where=source,
+            remedy="Leave --valid and --test out, or name the file of the training triples.",
+        )
+    (train,) = inputs.files().values()
+    files = {"train": train}
+    files |= {split: Path(path).expanduser() for split, path in (("valid", valid), ("test", test)) if path is not None}
+    return Inputs("links", triple_files=files, options=inputs.options)
+
+
 def _with_own_labels(inputs: Inputs, labels: str | Path | None, test_labels: str | Path | None, source: str) -> Inputs:
     if labels is None and test_labels is None:
-        if inputs.options.columns is not None and inputs.graph_file is not None and is_rdf(inputs.graph_file):
+        triples = [inputs.graph_file] if inputs.graph_file is not None else list(inputs.triple_files.values())
+        if inputs.options.columns is not None and all(is_rdf(path) for path in triples):
             raise DataError("columns are for tables of triples", where=source, remedy="Leave them out for RDF.")
         return inputs
     if labels is None:

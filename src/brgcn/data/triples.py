@@ -1,4 +1,4 @@
-"""Tables of triples: head, relation, tail in columns given by name or position."""
+"""Tables of triples: head, relation, tail in columns given by name or position; or RDF, for one split of several."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from brgcn.data.named_graph import NamedGraph, first_occurrences
+from brgcn.data.rdf import RdfContent, is_rdf, read_rdf
 from brgcn.data.tables import Column, column_index, iter_rows
 from brgcn.errors import DataError
 
 Columns = tuple[Column, Column, Column]
 # What the header of a table of triples may call its columns.
-_HEADERS = (
+HEADERS = (
     ("head", "relation", "tail"),
     ("subject", "predicate", "object"),
     ("source", "type", "target"),
@@ -27,7 +28,9 @@ _HEADERS = (
 
 
 class TripleReader:
-    """Reads one or several tables over one numbering of nodes and relations, by first appearance."""
+    """Reads one or several files over one numbering of nodes and relations, by first appearance; those of an RDF file
+    appear in the order of their names. Blank nodes of the same label are one node, as the files are parts of one graph.
+    """
 
     def __init__(self, columns: Columns | None = None, drop_relations: Sequence[str] = ()) -> None:
         self.columns = check_columns(columns)
@@ -36,9 +39,12 @@ class TripleReader:
         self.warnings: list[str] = []
         self.nodes: dict[str, int] = {}
         self.relations: dict[str, int] = {}
+        self.rdf = False  # whether names are RDF terms, some of them literals
 
     def read(self, path: Path, *, progress: bool = False) -> Tensor:
-        """[n, 3] the distinct triples of a table file: head, relation, tail."""
+        """[n, 3] the distinct triples of a file: head, relation, tail."""
+        if is_rdf(path):
+            return self._add_rdf(read_rdf(path, tuple(self.drop_relations), progress=progress))
         rows, positions = open_triples(path, self.columns, progress=progress)
         return self.add(rows, positions, str(path), path.name)
 
@@ -75,9 +81,20 @@ class TripleReader:
             )
         return triples[first] if repeated else triples
 
+    def _add_rdf(self, content: RdfContent) -> Tensor:
+        self.rdf = True
+        self.dropped |= content.dropped
+        self.warnings += content.warnings
+        nodes, relations = (
+            torch.tensor([known.setdefault(name, len(known)) for name in names])
+            for known, names in ((self.nodes, content.node_names), (self.relations, content.relation_names))
+        )
+        head, relation, tail = content.triples.unbind(1)
+        return torch.stack([nodes[head], relations[relation], nodes[tail]], dim=1)
+
     def named_graph(self, triples: Tensor) -> NamedGraph:
         """The graph of ``triples`` [n, 3] over all nodes and relations that were read."""
-        return NamedGraph.from_triples(self.nodes, self.relations, triples, rdf=False)
+        return NamedGraph.from_triples(self.nodes, self.relations, triples, rdf=self.rdf)
 
 
 def open_triples(
@@ -133,7 +150,7 @@ def check_columns(columns: Sequence[Column] | None) -> Columns | None:
 def recognise_header(cells: Sequence[str]) -> tuple[int, int, int] | None:
     """Where head, relation and tail stand when the cells are a header that says so."""
     names = [cell.strip().lower() for cell in cells]
-    for head, relation, tail in _HEADERS:
+    for head, relation, tail in HEADERS:
         if {head, relation, tail} <= set(names):
             return names.index(head), names.index(relation), names.index(tail)
     return None

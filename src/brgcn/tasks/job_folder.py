@@ -8,6 +8,7 @@ nothing pickled.
 - ``metrics.jsonl``: a line per epoch; the seconds are in ``timings.jsonl``, so that metrics of two runs can be compared
 - ``checkpoint.safetensors``: where training stands; gone when it is finished
 - ``runs/00/``: of each run ``weights.safetensors``, ``report.json``, and what the task adds
+- ``stopped.json``: why training cannot go on, when a model diverged
 - ``result.json``: the summary that ``--json`` prints; its presence says that training is finished
 
 ``RunFolder`` and ``LinkFolder`` add what their task brings.
@@ -45,6 +46,8 @@ _FACTS = {
     "seeds": list,
     "threads": int,
 }
+_RESULT = {"dataset": str, "runs": list, "splits": dict}
+_STOPPED = "stopped.json"
 _BEFORE_IT_BEGINS = {
     "settings.yaml",
     "environment.json",
@@ -61,7 +64,8 @@ class JobFolder:
     facts: dict[str, Any]  # run.json
 
     task: ClassVar[str]
-    task_facts: ClassVar[dict[str, type]] = {}
+    task_facts: ClassVar[dict[str, type]] = {}  # of run.json
+    task_result: ClassVar[dict[str, type]] = {}  # of result.json
     large_products: ClassVar[bool] = False  # whether most of the work is torch's matrix products
 
     # ------------------------------------------------------------------ making and opening
@@ -118,32 +122,19 @@ class JobFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        if not path.is_dir():
-            raise RunError("there is no such folder", where=str(path), remedy=REMEDY)
-        if not (path / "run.json").exists():
-            started = (path / "settings.yaml").exists()
-            message = "training was stopped before it began" if started else "this is not a run folder"
-            remedy = "Remove it and train again." if started else REMEDY
-            raise RunError(message, where=str(path), remedy=remedy)
-        facts = read_json(path / "run.json")
-        if "format" not in facts:
-            raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=REMEDY)
-        if facts["format"] != FORMAT:
-            message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
-            raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+        facts = _read_facts(path)
         if facts.get("task") in TASK_NAMES and facts["task"] != cls.task:
             message = f"the folder holds {TASK_NAMES[facts['task']]}, and this is about {TASK_NAMES[cls.task]}"
             raise RunError(message, where=str(path), remedy="Give another folder.")
-        for name, kind in (_FACTS | cls.task_facts).items():
-            if not isinstance(facts.get(name), kind):
-                message = f"{name!r} is missing or not what it should be"
-                raise RunError(message, where=str(path / "run.json"), remedy=DAMAGED)
+        _check_kinds(facts, _FACTS | cls.task_facts, path / "run.json")
         return cls(path, facts)
 
     def remove_leftovers(self) -> None:
-        """What a killed writer left beside its target; for the one who goes on writing, not for readers."""
+        """What a killed writer left beside its target, and why one stopped; for the one who goes on writing, not for
+        readers."""
         for leftover in self.path.rglob(".*.part"):
             leftover.unlink(missing_ok=True)
+        (self.path / _STOPPED).unlink(missing_ok=True)
         if self.finished:
             (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
 
@@ -168,9 +159,11 @@ class JobFolder:
     @property
     def result(self) -> dict[str, Any]:
         if not self.finished:
-            remedy = f"Finish it with brgcn train --resume {self.path}"
-            raise RunError("training is not finished", where=str(self.path), remedy=remedy)
-        return read_json(self.path / "result.json")
+            raise self._unfinished("training is not finished")
+        path = self.path / "result.json"
+        result = read_json(path)
+        _check_kinds(result, _RESULT | self.task_result, path)
+        return result
 
     def run_path(self, run: int) -> Path:
         return self.path / "runs" / f"{run:02d}"
@@ -185,9 +178,27 @@ class JobFolder:
         """The finished runs, of which there must be one."""
         finished = self.finished_runs()
         if not finished:
-            remedy = f"Finish it with brgcn train --resume {self.path}"
-            raise RunError("no run is finished yet", where=str(self.path), remedy=remedy)
+            raise self._unfinished("no run is finished yet")
         return finished
+
+    def _unfinished(self, message: str) -> RunError:
+        remedy = f"Finish it with brgcn train --resume {self.path}"
+        note = self.path / _STOPPED
+        if note.exists():
+            message += f": {read_json(note).get('message')}"
+            remedy = (
+                "To go on would end the same way. Train anew with a smaller --set learning_rate=.. and --overwrite."
+            )
+        return RunError(message, where=str(self.path), remedy=remedy)
+
+    @contextlib.contextmanager
+    def noting_divergence(self) -> Iterator[None]:
+        """Around what finds that a model has diverged: whoever uses the folder later shall know."""
+        try:
+            yield
+        except DataError as error:
+            write_json(self.path / _STOPPED, {"message": error.message})
+            raise
 
     def load_weights(self, run: int, model: torch.nn.Module) -> None:
         """Put the weights of a finished run into ``model``."""
@@ -282,10 +293,33 @@ def seeds_of(seed: int, runs: int) -> range:
     return range(seed, seed + runs)
 
 
+def _read_facts(path: Path) -> dict[str, Any]:
+    """run.json of the run folder at ``path``, which must be one."""
+    if not path.is_dir():
+        raise RunError("there is no such folder", where=str(path), remedy=REMEDY)
+    if not (path / "run.json").exists():
+        started = (path / "settings.yaml").exists()
+        message = "training was stopped before it began" if started else "this is not a run folder"
+        remedy = "Remove it and train again." if started else REMEDY
+        raise RunError(message, where=str(path), remedy=remedy)
+    facts = read_json(path / "run.json")
+    if "format" not in facts:
+        raise RunError("this is not the run.json of a run folder", where=str(path / "run.json"), remedy=REMEDY)
+    if facts["format"] != FORMAT:
+        message = f"the folder has format {facts['format']}, this brgcn reads {FORMAT}"
+        raise RunError(message, where=str(path), remedy="Train again, or use the version that wrote it.")
+    return facts
+
+
+def _check_kinds(content: dict[str, Any], kinds: dict[str, type], path: Path) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(content.get(name), kind):
+            raise RunError(f"{name!r} is missing or not what it should be", where=str(path), remedy=DAMAGED)
+
+
 def task_of(path: Path) -> str:
     """The task of the run folder at ``path``, nodes or links."""
-    facts = read_json(path / "run.json") if (path / "run.json").exists() else {}
-    return "links" if facts.get("task") == "links" else "nodes"  # what is wrong with it is said when it is opened
+    return "links" if _read_facts(path).get("task") == "links" else "nodes"
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:

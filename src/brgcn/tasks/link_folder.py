@@ -36,6 +36,11 @@ _TRIPLES = "triples"
 class LinkFolder(JobFolder):
     task: ClassVar[str] = "links"
     task_facts: ClassVar[dict[str, type]] = {"encoder": str, "decoder": str}
+    task_result: ClassVar[dict[str, type]] = {
+        **dict.fromkeys(("encoder", "decoder", "regime"), str),
+        "filter": list,
+        "with_unseen_entities": dict,
+    }
     large_products: ClassVar[bool] = True
 
     @classmethod

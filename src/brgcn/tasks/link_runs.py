@@ -107,11 +107,13 @@ def _continue(folder: LinkFolder, device: torch.device, checkpoint_seconds: floa
         if progress is not None:
             with folder.restoring():
                 trainer.restore(tensors, progress)
-        _train(folder, trainer, run, checkpoint_seconds, listener)
-        model, seconds = trainer.trained(), sum(seconds_of_runs(folder.path)[run])
+        with folder.noting_divergence():
+            _train(folder, trainer, run, checkpoint_seconds, listener)
+            model, seconds = trainer.trained(), sum(seconds_of_runs(folder.path)[run])
+            judged = judge(folder, EntityScores(model, trainer.graph))
         report = {"run": run, "seed": folder.seeds[run], "epochs": trainer.progress.epoch, "seconds": seconds}
         report["best_epoch"] = trainer.progress.best_epoch or trainer.progress.epoch
-        report |= judge(folder, EntityScores(model, trainer.graph))
+        report |= judged
         folder.write_run(run, model, report)
         progress = None
         del trainer, model  # before the next is built

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from brgcn.data.files import atomic_write
-from brgcn.data.triples import Columns, open_triples
 from brgcn.errors import DataError
 from brgcn.tasks.link_folder import LinkFolder
 from brgcn.tasks.run_files import write_table, write_text
@@ -36,21 +35,6 @@ class Query:
     @property
     def asked(self) -> str:
         return next(part for part in ("head", "relation", "tail") if getattr(self, part) is None)
-
-
-def read_queries(path: Path, columns: Columns | None = None) -> list[Query]:
-    """A table of head, relation and tail, one of the three empty or ``?`` in each line."""
-    rows, (head, relation, tail) = open_triples(path, columns)
-    found = []
-    for number, cells in rows:
-        try:
-            found.append(Query.of(cells[head], cells[relation], cells[tail]))
-        except DataError as error:
-            where = f"{path}, line {number}"
-            raise DataError(error.message, where=where, remedy="Write ? for the one that is asked for.") from None
-    if not found:
-        raise DataError("the table holds no query", where=str(path), remedy="Write head, relation and tail, one as ?.")
-    return found
 
 
 def export_vectors(folder: LinkFolder, out: Path, run: int = 0, kind: str = "tsv") -> list[Path]:

@@ -33,6 +33,7 @@ _FEATURES = "features"
 class RunFolder(JobFolder):
     task: ClassVar[str] = "nodes"
     task_facts: ClassVar[dict[str, type]] = {"model": str, "classes": list, "together": int}
+    task_result: ClassVar[dict[str, type]] = {"model": str, "preset": str}
 
     @classmethod
     def create(
