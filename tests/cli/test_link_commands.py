@@ -121,6 +121,8 @@ def test_evaluate_computes_the_same_again(trained: Path, capsys) -> None:
     assert code == 0
     assert "which tail?" in text
     assert "mean rank" in text
+    assert again["rules"]["rules"] >= 1  # the two relations are inverse to each other
+    assert f"{100 * again['rules']['test']['filtered']['mrr']:.1f}" in text
 
 
 def test_predict_each_part_of_a_triple(trained: Path, capsys) -> None:

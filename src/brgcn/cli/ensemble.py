@@ -62,9 +62,10 @@ def ensemble(
 def _table(result: dict[str, Any]) -> Any:
     from rich.table import Table
 
-    from brgcn.cli.link_views import measured_cells
+    from brgcn.cli.link_views import measured_cells, ranking_caption
 
-    table = Table(title=f"{result['dataset']}: two models and their ensembles", title_justify="left")
+    title = f"{result['dataset']}: two models and their ensembles"
+    table = Table(title=title, title_justify="left", caption=ranking_caption(result), caption_justify="left")
     table.add_column("model")
     split = "test" if "test" in result["components"][0] else "valid"
     for column in ("valid MRR %", f"{split} raw MRR %", "MRR %", "hits@1 %", "hits@3 %", "hits@10 %", "mean rank"):
@@ -77,6 +78,7 @@ def _table(result: dict[str, Any]) -> Any:
 
     for row in result["components"]:
         add(f"{row['encoder']} · {row['decoder']}", row)
+    add("rules", result["rules"])
     table.add_section()
     for row in result["ensembles"]:
         weight = f"{row['beta']:.2f}{' (chosen on valid)' if row['tuned'] else ''}"

@@ -13,13 +13,9 @@ MEASURES = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
 def ranking_table(result: dict[str, Any]) -> Table:
-    """A line per run and split, and the means."""
+    """A line per run and split, the means, and the baseline of rules where it was asked."""
     title = f"{result['dataset']} · {result['encoder']} · {result['decoder']} · {result['regime']}"
-    caption = f"filtered by the known triples of {', '.join(result['filter'])}; ties count by their middle"
-    unseen = sum(result["with_unseen_entities"][split] for split in result["splits"] if split != "train")
-    if unseen:
-        caption += f"; {unseen} ranked triples have an entity that training never saw"
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    table = Table(title=title, title_justify="left", caption=ranking_caption(result), caption_justify="left")
     for column in ("run", "split", "raw MRR %", "MRR %", "hits@1 %", "hits@3 %", "hits@10 %", "mean rank"):
         table.add_column(column, justify="left" if column == "split" else "right")
     splits = [split for split in ("valid", "test") if result.get(split)]
@@ -28,10 +24,19 @@ def ranking_table(result: dict[str, Any]) -> Table:
             table.add_row(str(report.get("run", number)), split, *measured_cells(report[split]))
         if len(result["runs"]) > 1:
             table.add_row("mean", split, *measured_cells(result[split]))
-            table.add_section()
+        if "rules" in result:
+            table.add_row("rules", split, *measured_cells(result["rules"][split]))
+        table.add_section()
     if not splits:
         table.add_row("–", "no held-back triples", *["–"] * 6)
     return table
+
+
+def ranking_caption(facts: dict[str, Any]) -> str:
+    """How the ranks below were made."""
+    caption = f"filtered by the known triples of {', '.join(facts['filter'])}; ties count by their middle"
+    unseen = sum(facts["with_unseen_entities"][split] for split in facts["splits"] if split != "train")
+    return f"{caption}; {unseen} ranked triples have an entity that training never saw" if unseen else caption
 
 
 def measured_cells(measured: dict[str, dict[str, float]]) -> list[str]:
