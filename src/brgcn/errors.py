@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+from itertools import islice
+
+MOST_COMPARED = 100_000  # names that a misspelt one is compared with
+
 
 class BrgcnError(Exception):
     """Something about the input or the environment is wrong and the user can mend it.
@@ -24,6 +30,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in words)
     )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that is not known."""
+    near = difflib.get_close_matches(name, list(islice(known, MOST_COMPARED)), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class GraphError(BrgcnError, ValueError):

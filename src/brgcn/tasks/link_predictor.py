@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from torch import Tensor
 from brgcn.config import update
 from brgcn.data import Dataset, NamedGraph
 from brgcn.data.display_names import display_names
-from brgcn.errors import BrgcnError, DataError
+from brgcn.errors import BrgcnError, DataError, did_you_mean
 from brgcn.tasks.device import pick_device
 from brgcn.tasks.known_triples import KnownTriples
 from brgcn.tasks.link_folder import LinkFolder
@@ -159,14 +158,14 @@ class LinkPredictor:
     def _entity(self, name: str) -> int:
         found = int(self._named.find_nodes([name])[0])
         if found < 0:
-            near = _near(name, (self._named.node_names[node] for node in range(len(self._named.node_names))))
+            near = did_you_mean(name, self._named.node_names)
             raise DataError(f"there is no entity {name!r}{near}", remedy="Names are as in the training triples.")
         return found
 
     def _relation(self, name: str) -> int:
         name = name.removeprefix("<").removesuffix(">") if name not in self._relations else name
         if name not in self._relations:
-            near = _near(name, self._relations)
+            near = did_you_mean(name, self._relations)
             raise DataError(
                 f"there is no relation {name!r}{near}",
                 remedy="Names are as in the training triples (brgcn data inspect lists them).",
@@ -212,8 +211,3 @@ def _probability(fitted: list[EntityScores], head: int | None, relation: int | N
             logits = scores.relations_between(one(head), one(tail))
         parts.append(logits[0].double().softmax(-1))
     return torch.stack(parts).mean(0).cpu()
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known)[:100_000], n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from brgcn.data import NamedGraph
 from brgcn.data.triples import HEADERS, Columns, open_triples
-from brgcn.errors import DataError
+from brgcn.errors import DataError, did_you_mean
 from brgcn.tasks.link_use import Query
 
 MOST_NAMES = 10  # that one message names
-_MOST_COMPARED = 100_000  # names that a misspelt one is compared with
 
 
 @dataclass(frozen=True)
@@ -48,10 +45,9 @@ class QueryTable:
         if not unknown:
             return
         first = sorted(unknown.items(), key=lambda item: item[1])[:MOST_NAMES]
-        entities = named.node_names[:_MOST_COMPARED]
         said = [
             f"line {line}: there is no {kind} {name!r}"
-            + _near(name, entities if kind == "entity" else named.relation_names)
+            + did_you_mean(name, named.node_names if kind == "entity" else named.relation_names)
             for (kind, name), line in first
         ]
         if len(unknown) > MOST_NAMES:
@@ -83,8 +79,3 @@ class QueryTable:
             if query.relation is not None
             and not known & {query.relation, query.relation.removeprefix("<").removesuffix(">")}
         }
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
