@@ -26,7 +26,7 @@ def link_settings(
         raise SettingsError(f"unknown regime {regime!r}", remedy=f"Known: {', '.join(REGIMES)}.")
     chosen = update(LinkSettings(), {"encoder": encoder, "decoder": decoder}, "the model")
     folder = resources.files("brgcn.tasks") / "link_regimes"
-    kinds = [] if encoder == "none" else ["encoder"]
+    kinds = [] if encoder == "none" else ["encoder", encoder]
     names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
         names += ["cpu", f"{dataset}.cpu", f"{decoder}.cpu", f"{decoder}.{dataset}.cpu"]
