@@ -144,6 +144,7 @@ def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
         for part in text.split("\n## ")[1:]
     ]
     assert tables[0][:3] == ["rules", "complex", "rgcn:distmult"]
+    assert "Filtered by the triples of train, valid, test" in text
     assert tables[1] == ["rules", "hole"]
 
 

@@ -47,10 +47,24 @@ def section(results: Path) -> str:
             paper = row["paper"]
             shown = [percent(row[name]) + (f" ({100 * paper[name]:.1f})" if paper else "") for name in MEASURES]
             lines.append([row["row"], str(row["n"]), percent(row["valid_mrr"]), *shown, row["remark"]])
-        text += table(head, lines)
+        text += table(head, lines) + _ranked(cells, data)
         made = {_made(cell) for cell in cells if cell["dataset"] == data and cell["regime"] in (regime, EVERY)}
         text += "".join(f"\nMade on {one}.\n" for one in sorted(made))
     return text + _ranking(results)
+
+
+def _ranked(cells: list[dict[str, Any]], data: str) -> str:
+    """How the ranks of a data set were made, where a row says it."""
+    for cell in cells:
+        if cell["dataset"] == data and "filter" in cell:
+            unseen = cell["with_unseen_entities"]["test"]
+            whole = f"Filtered by the triples of {', '.join(cell['filter'])}"
+            if unseen:
+                whole += (
+                    f"; {unseen} test triples have an entity that training never saw, and are ranked like all others"
+                )
+            return f"\n{whole}.\n"
+    return ""
 
 
 def _cells(results: Path) -> list[dict[str, Any]]:
