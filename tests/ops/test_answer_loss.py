@@ -13,7 +13,7 @@ from brgcn.ops import answer_loss, use_backend
 QUERIES, CANDIDATES, WIDTH = 7, 11, 6
 
 
-def problem() -> tuple[torch.Tensor, ...]:
+def problem(device: str) -> tuple[torch.Tensor, ...]:
     generator = torch.Generator().manual_seed(0)
     query = torch.randn(QUERIES, WIDTH, dtype=torch.double, generator=generator)
     candidates = torch.randn(CANDIDATES, WIDTH, dtype=torch.double, generator=generator)
@@ -21,16 +21,16 @@ def problem() -> tuple[torch.Tensor, ...]:
     row, place = torch.tensor(answers).T.contiguous()
     weight = torch.rand(len(answers), dtype=torch.double, generator=generator) + 0.1
     correction = torch.rand(CANDIDATES, dtype=torch.double, generator=generator)
-    return query, candidates, row, place, weight, correction
+    return tuple(part.to(device) for part in (query, candidates, row, place, weight, correction))
 
 
 def by_hand(query, candidates, row, place, weight, correction, match) -> torch.Tensor:
     scores = match(query, candidates)
-    total = torch.zeros((), dtype=torch.double)
+    total = scores.new_zeros(())
     for q in range(QUERIES):
         mine = [(int(p), w) for r, p, w in zip(row, place, weight, strict=True) if int(r) == q]
         own = {p for p, _ in mine}
-        summed = torch.zeros((), dtype=torch.double)
+        summed = scores.new_zeros(())
         for c in range(CANDIDATES):
             shift = 0.0 if correction is None or c in own else float(correction[c])
             summed = summed + torch.exp(scores[q, c] + shift)
@@ -42,20 +42,10 @@ def by_hand(query, candidates, row, place, weight, correction, match) -> torch.T
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("cells", [1, 25, 1 << 20])
 @pytest.mark.parametrize("corrected", [False, True])
-def test_loss_and_gradient_are_those_of_the_loops(name: str, cells: int, corrected: bool) -> None:
-    with use_backend("torch"):
-        compare_with_the_loops(name, cells, corrected)
-
-
-@pytest.mark.parametrize("cells", [1, 25, 1 << 20])
-@pytest.mark.parametrize("corrected", [False, True])
-def test_fused_loss_and_gradient_are_those_of_the_loops(cells: int, corrected: bool, parts: int) -> None:
-    for name in DECODERS:
-        compare_with_the_loops(name, cells, corrected)
-
-
-def compare_with_the_loops(name: str, cells: int, corrected: bool) -> None:
-    query, candidates, row, place, weight, correction = problem()
+def test_loss_and_gradient_are_those_of_the_loops(
+    name: str, cells: int, corrected: bool, device: str, parts: int
+) -> None:
+    query, candidates, row, place, weight, correction = problem(device)
     match = decoder(name, WIDTH).match_all_in_training
     given = correction if corrected else None
     expected_inputs = [query.clone().requires_grad_(), candidates.clone().requires_grad_()]
@@ -71,7 +61,7 @@ def compare_with_the_loops(name: str, cells: int, corrected: bool) -> None:
 
 @pytest.mark.parametrize("candidates", [1, 15, 16, 17, 100])
 @pytest.mark.parametrize("corrected", [False, True])
-def test_both_backends_agree_for_any_number_of_candidates(candidates: int, corrected: bool, parts: int) -> None:
+def test_backends_agree_for_any_number_of_candidates(candidates: int, corrected: bool, device: str, parts: int) -> None:
     torch.manual_seed(candidates)
     query, table = 5 * torch.randn(9, 4), torch.randn(candidates, 4)
     row = torch.tensor([0, 1, 1, 8])
@@ -79,43 +69,58 @@ def test_both_backends_agree_for_any_number_of_candidates(candidates: int, corre
     if candidates == 1:
         row, answer = row[[0, 1, 3]], answer[:3]
     correction = torch.rand(candidates) if corrected else None
-    found, weight, match = [], torch.rand(len(row)), decoder("complex", 4).match_all
-    for backend in ("torch", "numba"):
-        inputs = [query.clone().requires_grad_(), table.clone().requires_grad_()]
-        with use_backend(backend):
-            loss = answer_loss(*inputs, row, answer, weight, match, correction=correction)
-            loss.backward()
-        found.append((loss, *(one.grad for one in inputs)))
-    for mine, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+    weight, match = torch.rand(len(row)), decoder("complex", 4).match_all
+
+    def measured(on: str) -> tuple[torch.Tensor | None, ...]:
+        inputs = [query.to(on).requires_grad_(), table.to(on).requires_grad_()]
+        there = None if correction is None else correction.to(on)
+        loss = answer_loss(*inputs, row.to(on), answer.to(on), weight.to(on), match, correction=there)
+        loss.backward()
+        return loss, *(one.grad for one in inputs)
+
+    mine = measured(device)
+    with use_backend("torch"):
+        expected = measured("cpu")
+    for one, other in zip(mine, expected, strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["torch", "numba"])
+def loss_of(table: torch.Tensor, answer: int, device: str) -> float:
+    """Of one query, whose scores the table holds."""
+    given = torch.ones(1, 1), table.view(-1, 1), torch.tensor([0]), torch.tensor([answer]), torch.ones(1)
+    return float(answer_loss(*(part.to(device) for part in given), lambda q, c: q @ c.T))
+
+
 @pytest.mark.parametrize("strange", [math.nan, math.inf])
-def test_a_score_that_is_no_number_shows_in_the_loss(backend: str, strange: float) -> None:
-    table = torch.randn(40, 2)
+def test_a_score_that_is_no_number_shows_in_the_loss(device: str, strange: float) -> None:
+    table = torch.randn(40)
     table[20] = strange
-    with use_backend(backend):
-        loss = answer_loss(
-            torch.ones(1, 2),
-            table,
-            torch.tensor([0]),
-            torch.tensor([1]),
-            torch.ones(1),
-            decoder("distmult", 2).match_all,
-        )
-    assert not math.isfinite(loss)
+    assert not math.isfinite(loss_of(table, 1, device))
 
 
 @pytest.mark.parametrize("height", [1000.0, -1000.0])
-def test_the_highest_score_may_be_anywhere(height: float) -> None:
+def test_the_highest_score_may_be_anywhere(height: float, device: str) -> None:
     for place in range(40):
-        table = torch.randn(40, 1)
+        table = torch.randn(40)
         table[place] = height
-        answer = torch.tensor([(place + 1) % 40])
-        loss = answer_loss(torch.ones(1, 1), table, torch.tensor([0]), answer, torch.ones(1), lambda q, c: q @ c.T)
-        expected = table.squeeze(1).double().logsumexp(0) - table[answer].double().squeeze()
-        assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+        answer = (place + 1) % 40
+        expected = table.double().logsumexp(0) - table[answer].double()
+        assert loss_of(table, answer, device) == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_an_answer_that_does_not_count_may_repeat_one_that_does(device: str) -> None:
+    """As batches of one shape are filled up."""
+    query, candidates, row, place, weight, _ = problem(device)
+    found = []
+    for more in (0, 40):
+        inputs = [query.clone().requires_grad_(), candidates.clone().requires_grad_()]
+        filled = [torch.cat([part, part[-1:].expand(more)]) for part in (row, place)]
+        shares = torch.cat([weight, weight.new_zeros(more)])
+        loss = answer_loss(*inputs, *filled, shares, decoder("complex", WIDTH).match_all)
+        loss.backward()
+        found.append((loss, *(one.grad for one in inputs)))
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs)
 
 
 def test_answers_that_are_no_candidates_are_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from brgcn.ops import inner_products, l1_distances, precision, use_backend
+from brgcn.ops import inner_products, l1_distances, precision, products, use_backend
 from brgcn.ops.gpu import l1
 from brgcn.ops.products import aligned_rows
 
@@ -45,24 +45,28 @@ def same(function, absolute: bool, sizes: tuple[int, int, int]) -> None:
         torch.testing.assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 8, 1), (7, 1, 3)])
-def test_inner_products(sizes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 8, 1), (7, 1, 3), (4, 21, 3)])
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "last candidates apart"])
+def test_inner_products(sizes: tuple[int, int, int], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if apart:  # as on CUDA
+        even = sizes[1] // 2
+        monkeypatch.setattr(products, "_parts", lambda candidates: [slice(0, even), slice(even, sizes[1])])
     same(inner_products, False, sizes)
 
 
 @pytest.mark.parametrize("backend", ["torch", ON_CPU, FUSED])
-@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 70, 3), (20, 3, 67), (6, 7, 32)])
+@pytest.mark.parametrize("sizes", [(3, 5, 4), (1, 270, 3), (20, 3, 67), (6, 7, 32), (70, 9, 65)])
 def test_l1_distances(backend: str, sizes: tuple[int, int, int], parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(l1, "OTHERS", 4)
     with use_backend(backend):
         same(l1_distances, True, sizes)
 
 
-def test_rows_begin_at_multiples_of_eight() -> None:
-    for columns in (1, 8, 13):
+def test_rows_begin_at_multiples_of_sixteen() -> None:
+    for columns in (1, 16, 21):
         table = aligned_rows(3, columns, torch.zeros(1))
         assert table.shape == (3, columns)
-        assert table.stride(0) % 8 == 0
+        assert table.stride(0) % 16 == 0
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="autocast to bfloat16 is for CUDA here")

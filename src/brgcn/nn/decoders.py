@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from brgcn.errors import SettingsError
-from brgcn.ops import backend_for, complex_product, inner_products, l1_distances, typed_dot, typed_rows
+from brgcn.ops import backend_for, complex_product, inner_products, l1_distances, look_up, typed_dot, typed_rows
 
 
 class Decoder(ABC):
@@ -172,7 +171,7 @@ class TransE(Decoder):
         return -distance
 
     def match_some(self, query: Tensor, asked: Tensor, entities: Tensor, candidate: Tensor) -> Tensor:
-        return self.match(functional.embedding(asked, query), functional.embedding(candidate, entities))
+        return self.match(look_up(query, asked), look_up(entities, candidate))
 
     def match_all(self, query: Tensor, entities: Tensor) -> Tensor:
         if self.p == 1:

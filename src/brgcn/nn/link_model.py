@@ -12,6 +12,7 @@ from brgcn.nn.brgcn_conv import BRGCNConv
 from brgcn.nn.decoders import decoder
 from brgcn.nn.frame import MODELS, LayerOptions
 from brgcn.nn.slots import Seed, layer_seed
+from brgcn.ops import look_up
 
 
 class LinkModel(nn.Module):
@@ -115,8 +116,8 @@ class LinkModel(nn.Module):
         """What is asked for [b, width] by vectors of the given ``entity`` [b, width] and directed ``relation`` ids
         [b]."""
         if self.reciprocal:
-            return self.decoder.tail_query(entity, nn.functional.embedding(relation, relations))
-        own = nn.functional.embedding(original_relation(relation, self.num_relations), relations)
+            return self.decoder.tail_query(entity, look_up(relations, relation))
+        own = look_up(relations, original_relation(relation, self.num_relations))
         tails, heads = self.decoder.tail_query(entity, own), self.decoder.head_query(entity, own)
         return torch.where(is_inverse(relation, self.num_relations).unsqueeze(-1), heads, tails)
 

@@ -10,6 +10,7 @@ from brgcn.ops.complex_product import complex_product
 from brgcn.ops.count_scores import count_scores
 from brgcn.ops.cubes import weighted_cubes
 from brgcn.ops.dropout import combine_seed, dropout_scale, lane_seeds
+from brgcn.ops.look_up import look_up, table_and_rows
 from brgcn.ops.mix_rows import mix_rows
 from brgcn.ops.node_level import attend_edges, average_edges
 from brgcn.ops.products import inner_products, l1_distances
@@ -45,9 +46,11 @@ __all__ = [
     "inner_products",
     "l1_distances",
     "lane_seeds",
+    "look_up",
     "mix_rows",
     "pair_rows",
     "source_rows",
+    "table_and_rows",
     "typed_blocks",
     "typed_dot",
     "typed_rows",

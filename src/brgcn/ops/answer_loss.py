@@ -98,7 +98,8 @@ class _AnswerLoss(torch.autograd.Function):
         if ctx.in_one is not None:  # type: ignore[attr-defined]
             scores, asked, wanted, by_score = ctx.in_one  # type: ignore[attr-defined]
             ctx.in_one = None  # type: ignore[attr-defined]
-            gradients = torch.autograd.grad(scores, (asked, wanted), by_score.mul_(slope))
+            _flat(by_score).mul_(slope)
+            gradients = torch.autograd.grad(scores, (asked, wanted), by_score)
             return *gradients, None, None, None, None, None, None
         query_gradient, candidate_gradient = ctx.saved_tensors  # type: ignore[attr-defined]
         return query_gradient * slope, candidate_gradient * slope, None, None, None, None, None, None
@@ -121,21 +122,33 @@ def _loss_and_slope(
     scores: Tensor, row: Tensor, place: Tensor, weight: Tensor, correction: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The loss of some queries, and what each score [b, C] contributes to it."""
+    ptr = torch.searchsorted(row, torch.arange(scores.size(0) + 1, device=scores.device))
+    if backend_for(scores) == "triton":
+        fused, slope = fused_module("triton", "answer_loss"), aligned_rows(scores.size(0), scores.size(1), scores)
+        given = scores if correction is None else _corrected(scores + correction, scores[row, place], row, place)
+        return fused.loss_and_slope(given, slope, ptr, place, weight).double().sum(), slope
     free = aligned_rows(scores.size(0), scores.size(1), scores, torch.promote_types(scores.dtype, torch.float32))
     free.copy_(scores)
     if backend_for(free) == "numba":
-        ptr = torch.searchsorted(row, torch.arange(free.size(0) + 1))
         fused = fused_module("numba", "answer_loss")
         return fused.loss_and_slope_(free, ptr, place, weight.to(free.dtype), correction).double().sum(), free
     own = free[row, place]
     if correction is not None:
-        free += correction
-        free[row, place] = own
+        free = _corrected(free.add_(correction), own, row, place)
     row_weight = weight.new_zeros(scores.size(0)).index_add_(0, row, weight)
     top = torch.logsumexp(free, 1)
     loss = (row_weight * top).double().sum() - (weight * own).double().sum()
     slope = free.sub_(top.unsqueeze(1)).exp_().mul_(row_weight.unsqueeze(1))
-    # rows of scores lie further apart than they are long
-    flat = slope.as_strided((slope.size(0) * slope.stride(0),), (1,)) if slope.numel() else slope.flatten()
-    flat.index_add_(0, row * slope.stride(0) + place, -weight)
+    _flat(slope).index_add_(0, row * slope.stride(0) + place, -weight)
     return loss, slope
+
+
+def _flat(scores: Tensor) -> Tensor:
+    """In one piece, with the unused numbers between rows, which lie further apart than they are long."""
+    return scores.as_strided((scores.size(0) * scores.stride(0),), (1,)) if scores.numel() else scores.flatten()
+
+
+def _corrected(corrected: Tensor, own: Tensor, row: Tensor, place: Tensor) -> Tensor:
+    """A query's own answers are always there, and are not corrected."""
+    corrected[row, place] = own
+    return corrected

@@ -20,7 +20,7 @@ LARGE = 1 << 12  # numbers from which the fused version pays; a question of a fe
 def complex_product(a: Tensor, b: Tensor, *, conjugate: bool = False) -> Tensor:
     """a b, or a conj(b); [.., 2 C] each."""
     alike = a.shape == b.shape and a.dtype == b.dtype and a.dim() == 2
-    if alike and a.numel() >= LARGE and backend_for(a) == "numba":
+    if alike and a.numel() >= LARGE and backend_for(a) != "torch":
         product: Tensor = _Product.apply(a, b, conjugate)  # type: ignore[no-untyped-call]
         return product
     (a_re, a_im), (b_re, b_im) = a.chunk(2, -1), b.chunk(2, -1)
@@ -51,5 +51,5 @@ class _Product(torch.autograd.Function):
 
 
 def _fused(a: Tensor, b: Tensor, conjugate: bool) -> Tensor:
-    product: Tensor = fused_module("numba", "complex_product").complex_product(a, b, conjugate)
+    product: Tensor = fused_module(backend_for(a), "complex_product").complex_product(a, b, conjugate)
     return product

@@ -20,7 +20,7 @@ from brgcn.ops.registered import fused_module
 def weighted_cubes(vectors: Tensor, weight: Tensor, *, pairs: bool = False) -> Tensor:
     """A scalar, for ``vectors`` [n, C] (with ``pairs`` [n, 2 C]) and ``weight`` [n], which has no gradient."""
     weight = weight.detach()
-    if backend_for(vectors) == "numba":
+    if backend_for(vectors) != "torch":
         cubes: Tensor = _Cubes.apply(vectors, weight, pairs)  # type: ignore[no-untyped-call]
         return cubes
     if pairs:
@@ -38,11 +38,12 @@ class _Cubes(torch.autograd.Function):
         vectors = vectors.contiguous()
         ctx.save_for_backward(vectors, weight)
         ctx.pairs = pairs
-        cubes: Tensor = fused_module("numba", "cubes").cubes_of_rows(vectors, pairs)
+        cubes: Tensor = fused_module(backend_for(vectors), "cubes").cubes_of_rows(vectors, pairs)
         return (cubes * weight).sum()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         vectors, weight = ctx.saved_tensors
-        return fused_module("numba", "cubes").gradient(vectors, weight * slope, ctx.pairs), None, None
+        fused = fused_module(backend_for(vectors), "cubes")
+        return fused.gradient(vectors, weight * slope, ctx.pairs), None, None

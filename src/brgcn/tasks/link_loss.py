@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from brgcn.graph import is_inverse, original_relation
 from brgcn.nn.link_model import LinkModel
-from brgcn.ops import answer_loss, weighted_cubes
+from brgcn.ops import answer_loss, look_up, table_and_rows, weighted_cubes
 from brgcn.tasks.link_queries import QueryBatch
 from brgcn.tasks.link_settings import LinkSettings
 
@@ -29,7 +29,8 @@ class LinkLoss:
         """Mean over the triples (1vsall) or queries (kvsall). ``entities`` [M, width] are all, or a sample with its
         ``correction`` [M] that the batch refers to."""
         relations = self.model.relations()
-        given, answers = _rows(entities, batch.entity, batch.answer)
+        entities, rows = table_and_rows(entities, torch.cat([batch.entity, batch.answer]))
+        given, answers = rows.split([batch.entity.numel(), batch.answer.numel()])
         query = self.model.query(given, batch.relation, relations)
         weight = batch.share if self.settings.loss == "kvsall" else batch.share > 0
         weight = weight.to(query.dtype)
@@ -89,11 +90,10 @@ class LinkLoss:
         place = torch.arange(len(triples), device=triples.device)
         asked = place.expand_as(strange)
         head, relation, tail = triples.unbind(1)
-        # gathered as embeddings: their gradient is fast also where a few relations are in most of the triples
-        r = functional.embedding(relation, relations)
-        query = decoder.tail_query(functional.embedding(head, entities), r)
+        r = look_up(relations, relation)
+        query = decoder.tail_query(look_up(entities, head), r)
         if at_head is not None:
-            query = torch.cat([query, decoder.head_query(functional.embedding(tail, entities), r)])
+            query = torch.cat([query, decoder.head_query(look_up(entities, tail), r)])
             asked = torch.where(at_head, asked + len(triples), asked)
         candidate = torch.cat([tail, strange.flatten()])
         scores = decoder.match_some(query, torch.cat([place, asked.flatten()]), entities, candidate)
@@ -117,7 +117,7 @@ class LinkLoss:
 
     def _relation_loss(self, given: Tensor, answers: Tensor, relations: Tensor, batch: QueryBatch) -> Tensor:
         """Mean cross-entropy of each triple's relation among all relations, given its head and tail."""
-        head, tail = functional.embedding(batch.answer_row, given), answers
+        head, tail = look_up(given, batch.answer_row), answers
         relation = batch.relation[batch.answer_row]
         if not self.model.reciprocal:  # inverse relations have no vectors of their own
             backward = is_inverse(relation, self.model.num_relations).unsqueeze(-1)
@@ -133,10 +133,3 @@ class LinkLoss:
         if not self.settings.l2:
             return entities.new_zeros(())
         return self.settings.l2 * (entities.square().mean() + relations.square().mean())
-
-
-def _rows(entities: Tensor, *places: Tensor) -> list[Tensor]:
-    """Rows of the table. All of them are looked up together, and their gradient is sparse: it is added to that of the
-    candidates where it belongs, instead of as so many tables full of zeros."""
-    rows = functional.embedding(torch.cat(places), entities, sparse=True)
-    return list(rows.split([place.numel() for place in places]))

@@ -35,6 +35,7 @@ def gradient(mine: Tensor, others: Tensor, slope: Tensor) -> Tensor:
     """out[m] = sum over n of slope[n, m] sign(mine[m] - others[n])"""
     width = mine.size(1)
     mine, others = _filled(mine), _filled(others)
+    slope = slope if slope.stride(1) == 1 else slope.contiguous()
     out = torch.zeros_like(mine)
     if len(mine) and len(others):
         over_rows(
