@@ -37,13 +37,13 @@ def bench(
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")] = "auto",
     parts: Annotated[
-        str, typer.Option(metavar="PARTS", help="What to measure, separated by commas.")
+        str, typer.Option(metavar="A,B", help="What to measure, separated by commas.")
     ] = "epoch,layer,growth,loading",
     loading: Annotated[bool, typer.Option(help="Time the reading of the files too.")] = True,
     backend: Annotated[
-        str, typer.Option(metavar="BACKEND", help="Of our operators: auto, torch, numba or triton.")
+        str, typer.Option(metavar="NAME", help="Of our operators: auto, torch, numba or triton.")
     ] = "auto",
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Threads of the CPU; else torch's.", show_default=False)

@@ -57,7 +57,7 @@ TestTriples = Annotated[
     Path | None, typer.Option("--test", metavar="FILE", help="For links: test triples.", show_default=False)
 ]
 NodeDatasets = Annotated[str, typer.Option(metavar="A,B", help="Data sets with labelled nodes, separated by commas.")]
-Device = Annotated[str, typer.Option(metavar="DEVICE", help="auto, cpu or cuda.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(

@@ -132,7 +132,7 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where to; else vectors/ in the run folder.", show_default=False)
     ] = None,
-    kind: Annotated[str, typer.Option("--format", metavar="FORMAT", help="tsv, or npy with names beside it.")] = "tsv",
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="tsv, or npy with names beside it.")] = "tsv",
     run: Annotated[int, typer.Option(metavar="N", help="The run whose vectors are written.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the files as JSON.")] = False,
 ) -> None:

@@ -42,7 +42,7 @@ def nodes(
     resplit: Annotated[
         int, typer.Option(metavar="N", min=0, help="Random re-splits of all labels, the same for every model.")
     ] = 0,
-    preset: Annotated[str, typer.Option(metavar="PRESET", help="default or paper.")] = "default",
+    preset: Annotated[str, typer.Option(metavar="NAME", help="default or paper.")] = "default",
     device: Device = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/nodes"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is kept already.")] = False,

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def cost(
     device: Device = "auto",
-    seconds: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Time for each measurement.")] = 1.0,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0, help="Time for each measurement.")] = 1.0,
     limit: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="A layer that takes longer, with its preparation, gives up.")
+        float, typer.Option(metavar="S", min=1, help="A layer that takes longer, with its preparation, gives up.")
     ] = 60.0,
     quick: Annotated[bool, typer.Option("--quick", help="Tiny and inaccurate, to see that it works.")] = False,
     out: Annotated[

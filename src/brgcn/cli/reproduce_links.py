@@ -32,7 +32,7 @@ def links(
     regime: Annotated[
         str,
         typer.Option(
-            metavar="REGIME", help="modern, paper or rgcn-reference; the embedding of an ensemble is always modern."
+            metavar="NAME", help="modern, paper or rgcn-reference; the embedding of an ensemble is always modern."
         ),
     ] = "modern",
     split: Split = None,

@@ -69,7 +69,7 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL",
+            metavar="NAME",
             help="brgcn (the default), brgcn-node, brgcn-relation, rgcn; baselines: han, gat, gin, gcn, majority.",
             show_default=False,
         ),
@@ -77,7 +77,7 @@ def train(
     encoder: Annotated[
         str | None,
         typer.Option(
-            metavar="ENCODER",
+            metavar="NAME",
             help="For links: none (the default), rgcn, brgcn, brgcn-node, brgcn-relation.",
             show_default=False,
         ),
@@ -85,7 +85,7 @@ def train(
     decoder: Annotated[
         str | None,
         typer.Option(
-            metavar="DECODER",
+            metavar="NAME",
             help="For links: complex (the default), distmult, hole, transe, transe-l2.",
             show_default=False,
         ),
@@ -93,16 +93,16 @@ def train(
     task: Annotated[
         str | None,
         typer.Option(
-            metavar="TASK",
+            metavar="NAME",
             help="nodes or links; else what the data are made for. links holds back some triples of a graph.",
             show_default=False,
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(metavar="PRESET", help="For nodes: default, or paper, the settings of its appendix.")
+        str, typer.Option(metavar="NAME", help="For nodes: default, or paper, the settings of its appendix.")
     ] = "default",
     regime: Annotated[
-        str, typer.Option(metavar="REGIME", help="For links: modern, paper, or rgcn-reference.")
+        str, typer.Option(metavar="NAME", help="For links: modern, paper, or rgcn-reference.")
     ] = "modern",
     split: Split = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Train so many models with consecutive seeds.")] = 1,
@@ -139,9 +139,7 @@ def train(
     valid: ValidTriples = None,
     test: TestTriples = None,
     data_dir: DataDir = None,
-    checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Seconds between checkpoints.")
-    ] = 10.0,
+    checkpoint_every: Annotated[float, typer.Option(metavar="S", min=0, help="Seconds between checkpoints.")] = 10.0,
     together: Annotated[
         int | None,
         typer.Option(

@@ -24,7 +24,7 @@ def tune(
     datasets: Annotated[
         list[str], typer.Argument(metavar="DATASETS...", help="One or more; settings are judged by their mean.")
     ],
-    model: Annotated[str, typer.Option(metavar="MODEL", help="As for brgcn train.")] = "brgcn",
+    model: Annotated[str, typer.Option(metavar="NAME", help="As for brgcn train.")] = "brgcn",
     trials: Annotated[int, typer.Option(metavar="N", min=0, help="Trials that the search has in the end.")] = 50,
     epochs: Annotated[int, typer.Option(metavar="N", min=1, help="Most epochs of a trial.")] = 150,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the training labels.")] = 5,
