@@ -148,6 +148,20 @@ def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
     assert tables[1] == ["rules", "hole"]
 
 
+def test_a_row_says_when_settings_have_changed_since(town: Path, tmp_path: Path) -> None:
+    data = load_dataset(town)
+    for name in ("rules", "complex", "rgcn:complex+hole"):
+        arguments = (data, LinkRow.parse(name), "modern", tmp_path / "kept", tmp_path / "models")
+        measure_row(*arguments)
+        (path,) = (tmp_path / "kept").glob(f"*-{arguments[1].file_name}-*.json")
+        cell = json.loads(path.read_text())
+        assert all(row["remark"] == "" for row in report([cell]))
+        for of in ("settings", "settings_beside"):
+            if cell.get(of):
+                other = {**cell, of: {**cell[of], "width": 8}}
+                assert all("have changed since" in row["remark"] for row in report([other]))
+
+
 def test_the_command_prints_and_keeps(town: Path, tmp_path: Path, capsys) -> None:
     arguments = [
         "reproduce",

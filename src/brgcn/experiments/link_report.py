@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from brgcn.experiments.link_table import PLAIN, LinkRow
+from brgcn.experiments.link_table import PLAIN, LinkRow, made_as_today
 from brgcn.experiments.paper_links import MEASURES, paper_row, remark
 from brgcn.tasks.metrics import summary
 
@@ -39,8 +39,12 @@ def _row(cell: dict[str, Any], name: str, tests: list[dict[str, Any]], row: Link
         **measured,
         "mrr_spread": summary([test["filtered"]["mrr"] for test in tests]),
         "paper": paper_row(encoder, embedding, cell["dataset"]),
-        "remark": remark(encoder, embedding, cell["dataset"]),
+        "remark": "; ".join(filter(None, (remark(encoder, embedding, cell["dataset"]), _age(cell)))),
     }
+
+
+def _age(cell: dict[str, Any]) -> str:
+    return "" if made_as_today(cell) else "made with settings that have changed since"
 
 
 def _as_the_paper_calls_it(row: LinkRow | None) -> tuple[str, str]:

@@ -99,12 +99,9 @@ def measure_row(
     device = torch.device(device)
     kept_as = EVERY if row.name == RULES else _kept_as(row, data.name, regime, device)
     path = folder / f"{data.name}-{row.file_name}-{kept_as}.json"
-    settings = None if row.name == RULES else _settings(row, data.name, regime, device)
-    facts = {"fingerprint": data.fingerprint, "settings": None if settings is None else vars(settings)}
-    if row.beside:
-        facts["settings_beside"] = vars(_settings(LinkRow.parse(row.beside), data.name, "modern", device))
+    facts = {"fingerprint": data.fingerprint, **_settings_facts(row, data.name, regime, device)}
     kept = None if overwrite else kept_result(path, facts)
-    if kept is not None and len(kept["runs"]) >= (1 if settings is None else runs):
+    if kept is not None and len(kept["runs"]) >= (1 if row.name == RULES else runs):
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
     made = environment(device)  # with the commit that begins it
@@ -130,6 +127,24 @@ def measure_row(
 def _settings(row: LinkRow, dataset: str, regime: str, device: torch.device) -> Any:
     chosen = link_settings(row.encoder, row.decoder, dataset, regime, device=device.type)
     return update(chosen, {"message_graph": row.graph}, "the message graph")
+
+
+def _settings_facts(row: LinkRow, dataset: str, regime: str, device: torch.device) -> dict[str, Any]:
+    """What a row is trained with, as it is kept; of an ensemble both parts."""
+    if row.name == RULES:
+        return {"settings": None}
+    facts = {"settings": vars(_settings(row, dataset, regime, device))}
+    if row.beside:
+        facts["settings_beside"] = vars(_settings(LinkRow.parse(row.beside), dataset, "modern", device))
+    return facts
+
+
+def made_as_today(cell: dict[str, Any]) -> bool:
+    """Whether the row would be trained with the same settings now."""
+    row, kept_as, dataset = LinkRow.parse(cell["row"]), cell["regime"], cell["dataset"]
+    device = torch.device("cpu" if cell["environment"]["device"] == "cpu" else "cuda")
+    regime = kept_as.removesuffix(f"-{device.type}")
+    return all(cell.get(name) == value for name, value in _settings_facts(row, dataset, regime, device).items())
 
 
 def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> str:

@@ -1,8 +1,8 @@
 """Named settings of link prediction.
 
 A regime is a way to train: ``modern`` (the default), ``paper``, ``rgcn-reference``. ``modern`` has settings for
-decoders and data sets, which a table of vectors and the encoders share, some for encoders, and a few where there is no
-GPU; the later of the files (in ``link_regimes``) that are looked for wins.
+decoders and data sets, which a table of vectors and the encoders share, some for encoders, a few where there is no GPU,
+and what an encoder needs beside a decoder; the later of the files (in ``link_regimes``) that are looked for wins.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def link_settings(
     if device == "cpu":
         names += ["cpu", f"{dataset}.cpu", f"{decoder}.cpu", f"{decoder}.{dataset}.cpu"]
         names += [f"{kind}{of}.cpu" for kind in kinds for of in ("", f".{dataset}")]
+    names += [f"{kind}.{decoder}" for kind in kinds]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
         file = folder.joinpath(*place.split("/"))
         if file.is_file():
