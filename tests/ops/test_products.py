@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -67,6 +68,26 @@ def test_rows_begin_at_multiples_of_sixteen() -> None:
         table = aligned_rows(3, columns, torch.zeros(1))
         assert table.shape == (3, columns)
         assert table.stride(0) % 16 == 0
+
+
+@pytest.fixture
+def unwritten_is_nan() -> Iterator[None]:
+    """What memory held before is whatever it was; here always NaN."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(before)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="products on CUDA end where rows end")
+@pytest.mark.usefixtures("unwritten_is_nan")
+def test_what_lies_between_rows_is_no_part_of_products() -> None:
+    assert torch.empty(1).isnan()
+    for columns in (1, 16, 21, 65):
+        table = aligned_rows(70, columns, torch.zeros(1, dtype=torch.bfloat16))
+        assert not table.as_strided((70, table.stride(0)), table.stride())[:, columns:].any()  # NaN is true
+        table.fill_(1.0)
+        torch.testing.assert_close(table @ torch.ones(columns, 32).bfloat16(), torch.full((70, 32), columns).bfloat16())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="autocast to bfloat16 is for CUDA here")

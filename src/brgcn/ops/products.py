@@ -24,7 +24,10 @@ MANY = 1 << 12  # candidates
 def aligned_rows(rows: int, columns: int, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """[rows, columns], not filled; each row begins at a multiple of 16."""
     wide = -(-columns // ALIGNED) * ALIGNED
-    return torch.empty(rows, wide, dtype=dtype or like.dtype, device=like.device)[:, :columns]
+    table = torch.empty(rows, wide, dtype=dtype or like.dtype, device=like.device)
+    if not table.is_cuda:  # products in tiles of bfloat16 read past a row's end, times 0, which a NaN survives
+        table[:, columns:] = 0
+    return table[:, :columns]
 
 
 def inner_products(query: Tensor, candidates: Tensor) -> Tensor:
