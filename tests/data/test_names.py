@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import time
 
 import pytest
@@ -53,6 +54,13 @@ def test_behaves_like_a_sequence() -> None:
 
 def test_starting_with() -> None:
     assert NameTable.from_names(["", '"a"', "b", '"'] * 1).starting_with('"').tolist() == [1, 3]
+
+
+def test_goes_to_another_process() -> None:
+    table = NameTable.from_names(["Zoë", "b", ""])
+    again = pickle.loads(pickle.dumps(table))
+    assert list(again) == list(table)
+    assert again.find(["b", "c"]).tolist() == [1, -1]
 
 
 def test_damaged_tensors_are_refused() -> None:

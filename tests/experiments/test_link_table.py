@@ -11,7 +11,7 @@ import pytest
 from brgcn.cli import main
 from brgcn.data import load_dataset
 from brgcn.errors import SettingsError
-from brgcn.experiments import link_table
+from brgcn.experiments import link_table, side_by_side
 from brgcn.experiments.link_report import report
 from brgcn.experiments.link_table import DEFAULT_ROWS, LinkRow, measure_row
 from brgcn.experiments.pages import links
@@ -180,6 +180,44 @@ def test_the_command_prints_and_keeps(town: Path, tmp_path: Path, capsys) -> Non
     assert "rules" in text
     assert "raw MRR" in text
     assert len(list((tmp_path / "k").glob("*.json"))) == 2
+
+
+def test_an_interruption_says_how_to_go_on(town: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    def interrupted(*given: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(side_by_side, "measure_rows", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["reproduce", "links", "--datasets", str(town), "--device", "cpu", "--out", str(tmp_path)])
+    assert stopped.value.code == 130
+    assert "The same command" in capsys.readouterr().err
+
+
+def test_trained_again_when_asked(town: Path, tmp_path: Path) -> None:
+    arguments = (load_dataset(town), LinkRow.parse("complex"), "modern", tmp_path / "kept", tmp_path / "models")
+    cells = [measure_row(*arguments, overwrite=overwrite) for overwrite in (False, True)]
+    assert cells[0]["runs"][0]["seconds"] != cells[1]["runs"][0]["seconds"]
+    assert cells[0]["runs"][0]["test"] == cells[1]["runs"][0]["test"]
+
+
+def test_a_row_is_marked_where_a_cpu_has_settings_of_its_own(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ensemble is if its embedding is, which is modern in every regime."""
+
+    def small(
+        encoder: str, decoder: str, dataset: str, regime: str = "modern", *, device: str = "cuda"
+    ) -> LinkSettings:
+        width = 4 if regime == "paper" or device == "cuda" else 2
+        return LinkSettings(encoder=encoder, decoder=decoder, width=width, epochs=1, initial_scale=0.1)
+
+    monkeypatch.setattr(link_table, "link_settings", small)
+    found = {}
+    for name, regime in (("complex", "modern"), ("rgcn:distmult", "paper"), ("rgcn+complex", "paper")):
+        cell = measure_row(load_dataset(town), LinkRow.parse(name), regime, tmp_path / "kept", tmp_path / "models")
+        assert [row["remark"] for row in report([cell])] == [""] * (2 if "+" in name else 1)
+        found[name] = cell["regime"]
+    assert found == {"complex": "modern-cpu", "rgcn:distmult": "paper", "rgcn+complex": "paper-cpu"}
 
 
 def test_the_papers_impossible_row_is_named() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +39,12 @@ def links(
     ] = "modern",
     split: Split = None,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each row.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Rows to train at the same time, which fills a GPU (or more cores) better."
+        ),
+    ] = 1,
     device: Device = "auto",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where each row is kept.")] = Path("results/links"),
     models: Annotated[Path, typer.Option(metavar="DIR", help="Where the trained models are kept.")] = Path(
@@ -54,11 +62,13 @@ def links(
     Examples:
       brgcn reproduce links --datasets wn18 --rows rules,complex
       brgcn reproduce links --datasets own.tsv --rows rules
+      brgcn reproduce links --datasets fb15k-237 --device cuda --jobs 6
       brgcn reproduce links --datasets fb15k-237 --regime rgcn-reference --rows rgcn:distmult,brgcn:distmult --runs 3
     """
     from brgcn.data import load_dataset
     from brgcn.experiments.link_report import report
-    from brgcn.experiments.link_table import DEFAULT_ROWS, RULES, LinkRow, measure_row
+    from brgcn.experiments.link_table import DEFAULT_ROWS, RULES, LinkRow
+    from brgcn.experiments.side_by_side import measure_rows
     from brgcn.tasks.device import pick_device
 
     names = DEFAULT_ROWS if rows is None else dict.fromkeys([RULES, *split_names(rows)])
@@ -67,22 +77,21 @@ def links(
     shares = parse_shares(split)
     place = pick_device(device)
     cells: list[dict[str, Any]] = []
-    with stderr().status("") as status:
+    with _saying_how_to_continue(), stderr().status("") as status:
         for name in named:
             data = _judged(load_dataset(name, data_dir=data_dir, progress=True), name, shares)
-            for row in chosen:
-                cell = measure_row(
-                    data,
-                    row,
-                    regime,
-                    out,
-                    models,
-                    runs=runs,
-                    device=place,
-                    overwrite=overwrite,
-                    tell=status.update,
-                )
-                cells.append(cell)
+            cells += measure_rows(
+                data,
+                chosen,
+                regime,
+                out,
+                models,
+                jobs=jobs,
+                runs=runs,
+                device=place,
+                overwrite=overwrite,
+                tell=status.update,
+            )
     found = report(cells)
     if as_json:
         print_json(found)
@@ -93,6 +102,15 @@ def links(
         if line["remark"]:
             say(f"{line['dataset']}, {line['row']}: {line['remark']}")
     say(f"kept in {out}")
+
+
+@contextlib.contextmanager
+def _saying_how_to_continue() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("Stopped. The same command (without --overwrite) goes on from here.")
+        raise
 
 
 def _judged(data: Dataset, given_as: str, shares: list[float] | None) -> Dataset:

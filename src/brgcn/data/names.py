@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import overload
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -70,6 +70,9 @@ class NameTable(Sequence[str]):
             if self._bytes[self._offsets[node] : self._offsets[node + 1]] == name:
                 return int(node)
         return -1
+
+    def __reduce__(self) -> tuple[Any, ...]:  # to another process; a view of the bytes cannot go
+        return NameTable.from_tensors, (self._tensors,)
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that make up the table, to be saved."""

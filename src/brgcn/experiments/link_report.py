@@ -37,10 +37,18 @@ def _row(cell: dict[str, Any], name: str, tests: list[dict[str, Any]], row: Link
         "n": len(tests),
         "valid_mrr": _mean([run["valid"]["filtered"]["mrr"] for run in cell["runs"]]),
         **measured,
+        "epochs": _mean_of(cell, "best_epoch"),
+        "seconds": _mean_of(cell, "seconds"),
         "mrr_spread": summary([test["filtered"]["mrr"] for test in tests]),
         "paper": paper_row(encoder, embedding, cell["dataset"]),
         "remark": "; ".join(filter(None, (remark(encoder, embedding, cell["dataset"]), _age(cell)))),
     }
+
+
+def _mean_of(cell: dict[str, Any], name: str) -> float | None:
+    """Over the runs; an ensemble and rules have neither epochs nor seconds."""
+    values = [run[name] for run in cell["runs"] if name in run]
+    return _mean(values) if values else None
 
 
 def _age(cell: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from brgcn.tasks.run_files import write_json
 
 RULES = "rules"  # in every table: on two of the paper's data sets they are better than all of its rows
 EVERY = "every"  # the regime of what is not trained
+Tell = Callable[[str], None]
 PLAIN = "distmult"  # decoder of the auto-encoders that stand without a letter
 EMBEDDINGS = ("distmult", "transe", "hole", "complex")
 DEFAULT_ROWS = (
@@ -92,16 +93,14 @@ def measure_row(
     runs: int = 1,
     device: torch.device | str = "cpu",
     overwrite: bool = False,
-    tell: Callable[[str], None] = lambda text: None,
+    jobs: int = 1,
+    tell: Tell = lambda text: None,
 ) -> dict[str, Any]:
     """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
-    again."""
+    again. ``jobs`` is how many rows share the machine, for the record."""
     device = torch.device(device)
-    kept_as = EVERY if row.name == RULES else _kept_as(row, data.name, regime, device)
-    path = folder / f"{data.name}-{row.file_name}-{kept_as}.json"
-    facts = {"fingerprint": data.fingerprint, **_settings_facts(row, data.name, regime, device)}
-    kept = None if overwrite else kept_result(path, facts)
-    if kept is not None and len(kept["runs"]) >= (1 if row.name == RULES else runs):
+    kept = None if overwrite else kept_row(data, row, regime, folder, runs=runs, device=device)
+    if kept is not None:
         return kept
     tell(f"{data.name}: {row.name}, {regime}")
     made = environment(device)  # with the commit that begins it
@@ -110,18 +109,34 @@ def measure_row(
     elif row.beside:
         found = _ensemble(data, row, regime, models, runs, device, tell)
     else:
-        found = _trained(data, row, regime, models, runs, device, tell)
+        found = _trained(data, row, regime, models, runs, device, overwrite, tell)
     cell = {
         "dataset": data.name,
         "row": row.name,
-        "regime": kept_as,
-        **facts,
+        "regime": _kept_as(row, data.name, regime, device),
+        **_facts(data, row, regime, device),
         **ranking_facts(data.triples, data.graph.num_nodes),
         **found,
+        "jobs": jobs,
         "environment": made,
     }
-    write_json(path, cell)
+    write_json(_path(data, row, regime, folder, device), cell)
     return cell
+
+
+def kept_row(
+    data: Dataset, row: LinkRow, regime: str, folder: Path, *, runs: int, device: torch.device
+) -> dict[str, Any] | None:
+    kept = kept_result(_path(data, row, regime, folder, device), _facts(data, row, regime, device))
+    return kept if kept is not None and len(kept["runs"]) >= (1 if row.name == RULES else runs) else None
+
+
+def _path(data: Dataset, row: LinkRow, regime: str, folder: Path, device: torch.device) -> Path:
+    return folder / f"{data.name}-{row.file_name}-{_kept_as(row, data.name, regime, device)}.json"
+
+
+def _facts(data: Dataset, row: LinkRow, regime: str, device: torch.device) -> dict[str, Any]:
+    return {"fingerprint": data.fingerprint, **_settings_facts(row, data.name, regime, device)}
 
 
 def _settings(row: LinkRow, dataset: str, regime: str, device: torch.device) -> Any:
@@ -135,7 +150,8 @@ def _settings_facts(row: LinkRow, dataset: str, regime: str, device: torch.devic
         return {"settings": None}
     facts = {"settings": vars(_settings(row, dataset, regime, device))}
     if row.beside:
-        facts["settings_beside"] = vars(_settings(LinkRow.parse(row.beside), dataset, "modern", device))
+        _, (embedding, of) = parts_of(row, regime)
+        facts["settings_beside"] = vars(_settings(embedding, dataset, of, device))
     return facts
 
 
@@ -148,9 +164,12 @@ def made_as_today(cell: dict[str, Any]) -> bool:
 
 
 def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> str:
-    """The regime, marked where a machine without a GPU has settings of its own."""
-    of_gpu = _settings(row, dataset, regime, torch.device("cuda"))
-    return regime if _settings(row, dataset, regime, device) == of_gpu else f"{regime}-{device.type}"
+    """The regime, marked where a machine without a GPU has settings of its own, if only for the embedding of an
+    ensemble."""
+    if row.name == RULES:
+        return EVERY
+    here, of_gpu = (_settings_facts(row, dataset, regime, place) for place in (device, torch.device("cuda")))
+    return regime if here == of_gpu else f"{regime}-{device.type}"
 
 
 def _rules(data: Dataset) -> dict[str, Any]:
@@ -161,16 +180,31 @@ def _rules(data: Dataset) -> dict[str, Any]:
 
 
 def _trained(
-    data: Dataset, row: LinkRow, regime: str, models: Path, runs: int, device: torch.device, tell: Callable[[str], None]
+    data: Dataset,
+    row: LinkRow,
+    regime: str,
+    models: Path,
+    runs: int,
+    device: torch.device,
+    overwrite: bool,
+    tell: Tell,
 ) -> dict[str, Any]:
-    opened = trained_folder(data, row, regime, models, runs, device, tell)
+    opened = trained_folder(data, row, regime, models, runs, device, overwrite=overwrite, tell=tell)
     reports = [opened.report(run) for run in range(runs)]
     kept = ("seed", "epochs", "best_epoch", "seconds", "valid", "test")
     return {"runs": [{name: report[name] for name in kept if name in report} for report in reports]}
 
 
 def trained_folder(
-    data: Dataset, row: LinkRow, regime: str, models: Path, runs: int, device: torch.device, tell: Callable[[str], None]
+    data: Dataset,
+    row: LinkRow,
+    regime: str,
+    models: Path,
+    runs: int,
+    device: torch.device,
+    *,
+    overwrite: bool = False,
+    tell: Tell = lambda text: None,
 ) -> LinkFolder:
     """The run folder of a row, trained now where it is not there, continued where it was stopped or has fewer runs."""
     settings = _settings(row, data.name, regime, device)
@@ -182,7 +216,7 @@ def trained_folder(
             score = f", MRR {record['valid']['filtered']['mrr']:.3f}" if "valid" in record else ""
             tell(f"{data.name}: {row.name}, {regime}, run {run + 1}/{runs}, epoch {record['epoch']}{score}")
 
-    if (path / "run.json").exists():
+    if not overwrite and (path / "run.json").exists():
         opened = LinkFolder.open(path)
         same = opened.settings == settings and opened.facts["fingerprint"] == data.fingerprint
         if same:
@@ -194,6 +228,14 @@ def trained_folder(
     )
 
 
+def parts_of(row: LinkRow, regime: str) -> list[tuple[LinkRow, str]]:
+    """What an ensemble is made of: the embedding is trained in the regime ``modern``, as one would if one wanted it to
+    be good."""
+    if not row.beside:
+        return []
+    return [(LinkRow.parse(f"{row.encoder}:{row.decoder}"), regime), (LinkRow.parse(row.beside), "modern")]
+
+
 def _ensemble(
     data: Dataset,
     row: LinkRow,
@@ -201,11 +243,11 @@ def _ensemble(
     models: Path,
     runs: int,
     device: torch.device,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> dict[str, Any]:
-    """The embedding is trained in the regime ``modern``, as one would if one wanted it to be good."""
-    encoder = trained_folder(data, LinkRow.parse(f"{row.encoder}:{row.decoder}"), regime, models, runs, device, tell)
-    embedding = trained_folder(data, LinkRow.parse(row.beside), "modern", models, runs, device, tell)
+    encoder, embedding = (
+        trained_folder(data, part, of, models, runs, device, tell=tell) for part, of in parts_of(row, regime)
+    )
     found = []
     for run in range(runs):
         compared = compare_ensembles(encoder, embedding, beta=PAPER_BETA, run=run, device=device)

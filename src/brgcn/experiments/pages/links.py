@@ -20,7 +20,8 @@ the paper's figure. `rules` are inverse and duplicate relations with their confi
 alone is an embedding; `encoder:decoder` an auto-encoder, on the true message graph or another one (@);
 `encoder+decoder` the paper's ensemble, 0.4 of the auto-encoder with DistMult and 0.6 of an embedding trained by itself.
 A regime whose name ends in `-cpu` has settings of its own for a machine without a GPU: shorter vectors, and scores
-against a sample of the entities. Rows that are not there are not measured yet.
+against a sample of the entities. *epochs* is where the weights are from, *train s* the seconds of all epochs and their
+validation; most rows shared their machine with others meanwhile. Rows that are not there are not measured yet.
 """
 
 
@@ -41,15 +42,15 @@ def section(results: Path) -> str:
         text += f"\n## {data}\n\n" if regime == EVERY else f"\n## {data}, regime {regime}\n\n"
         if len(mine) >= FEWEST:
             text += f"![{data}, {regime}](../results/links/{_figure(data, regime)})\n\n"
-        head = ["row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "remark"]
+        head = ["row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10", "epochs", "train s", "remark"]
         lines = []
         for row in mine:
             paper = row["paper"]
             shown = [percent(row[name]) + (f" ({100 * paper[name]:.1f})" if paper else "") for name in MEASURES]
-            lines.append([row["row"], str(row["n"]), percent(row["valid_mrr"]), *shown, row["remark"]])
+            cost = [f"{row[name]:.0f}" if row[name] is not None else "–" for name in ("epochs", "seconds")]
+            lines.append([row["row"], str(row["n"]), percent(row["valid_mrr"]), *shown, *cost, row["remark"]])
         text += table(head, lines) + _ranked(cells, data)
-        made = {_made(cell) for cell in cells if cell["dataset"] == data and cell["regime"] in (regime, EVERY)}
-        text += "".join(f"\nMade on {one}.\n" for one in sorted(made))
+        text += _made([cell for cell in cells if cell["dataset"] == data and cell["regime"] == regime])
     return text + _ranking(results)
 
 
@@ -90,9 +91,19 @@ def _figure(data: str, regime: str) -> str:
     return f"{data}-{regime}.png"
 
 
-def _made(cell: dict[str, dict[str, str]]) -> str:
-    where = cell["environment"]
-    return f"{where['device']} with `{where['command']}`" if where["command"] else where["device"]
+def _made(cells: list[dict[str, Any]]) -> str:
+    """One command for all rows of a table that were made on the same device with as many runs."""
+    alike: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for cell in cells:
+        alike.setdefault((cell["environment"]["device"], len(cell["runs"])), []).append(cell)
+    text = ""
+    for (where, runs), mine in alike.items():
+        device = "cpu" if where == "cpu" else "cuda"
+        regime = mine[0]["regime"].removesuffix(f"-{device}")
+        command = f"brgcn reproduce links --datasets {mine[0]['dataset']} --regime {regime} --device {device}"
+        command += f" --runs {runs}" if runs > 1 else ""
+        text += f"\nMade on {where} with `{command} --rows {','.join(cell['row'] for cell in mine)}`.\n"
+    return text
 
 
 def _ranking(results: Path) -> str:
