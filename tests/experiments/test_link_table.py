@@ -61,6 +61,7 @@ def test_every_row_of_the_paper_has_a_name() -> None:
         "gat:complex",
         "complex@empty",
         "brgcn:complex@half",
+        "brgcn:complex@true",
         "complex+rgcn",
         "complex+complex",
     ):
@@ -182,15 +183,16 @@ def test_the_command_prints_and_keeps(town: Path, tmp_path: Path, capsys) -> Non
     assert len(list((tmp_path / "k").glob("*.json"))) == 2
 
 
-def test_an_interruption_says_how_to_go_on(town: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_an_interruption_says_how_to_go_on(more: list[str], town: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     def interrupted(*given: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(side_by_side, "measure_rows", interrupted)
     with pytest.raises(SystemExit) as stopped:
-        main(["reproduce", "links", "--datasets", str(town), "--device", "cpu", "--out", str(tmp_path)])
+        main(["reproduce", "links", "--datasets", str(town), "--device", "cpu", "--out", str(tmp_path), *more])
     assert stopped.value.code == 130
-    assert "The same command" in capsys.readouterr().err
+    assert ("--rows" if more else "The same command goes on") in capsys.readouterr().err
 
 
 def test_trained_again_when_asked(town: Path, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def links(
     shares = parse_shares(split)
     place = pick_device(device)
     cells: list[dict[str, Any]] = []
-    with _saying_how_to_continue(), stderr().status("") as status:
+    with _saying_how_to_continue(overwrite), stderr().status("") as status:
         for name in named:
             data = _judged(load_dataset(name, data_dir=data_dir, progress=True), name, shares)
             cells += measure_rows(
@@ -105,11 +105,12 @@ def links(
 
 
 @contextlib.contextmanager
-def _saying_how_to_continue() -> Iterator[None]:
+def _saying_how_to_continue(overwrite: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say("Stopped. The same command (without --overwrite) goes on from here.")
+        others = "The rows that are done are kept; name the others with --rows to measure them again, too."
+        say(f"Stopped. {others if overwrite else 'The same command goes on from here.'}")
         raise
 
 

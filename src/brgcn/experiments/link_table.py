@@ -68,7 +68,7 @@ class LinkRow:
         decoder = decoder or PLAIN
         if name == RULES:
             return cls(name)
-        if encoder in MODELS and decoder in DECODERS:
+        if encoder in MODELS and decoder in DECODERS and graph != "true":  # a row has one name
             if beside in DECODERS and not graph:
                 return cls(name, encoder, decoder, beside=beside)
             if ":" in model and not beside and graph in ("", *MESSAGE_GRAPHS):
@@ -93,11 +93,10 @@ def measure_row(
     runs: int = 1,
     device: torch.device | str = "cpu",
     overwrite: bool = False,
-    jobs: int = 1,
     tell: Tell = lambda text: None,
 ) -> dict[str, Any]:
     """One row on one data set; what is kept in ``folder`` with as many runs and the same settings is not measured
-    again. ``jobs`` is how many rows share the machine, for the record."""
+    again. With ``overwrite`` a model is trained anew, the parts of an ensemble are used as they are."""
     device = torch.device(device)
     kept = None if overwrite else kept_row(data, row, regime, folder, runs=runs, device=device)
     if kept is not None:
@@ -117,7 +116,6 @@ def measure_row(
         **_facts(data, row, regime, device),
         **ranking_facts(data.triples, data.graph.num_nodes),
         **found,
-        "jobs": jobs,
         "environment": made,
     }
     write_json(_path(data, row, regime, folder, device), cell)
@@ -219,6 +217,8 @@ def trained_folder(
     if not overwrite and (path / "run.json").exists():
         opened = LinkFolder.open(path)
         same = opened.settings == settings and opened.facts["fingerprint"] == data.fingerprint
+        if same and opened.finished and len(opened.seeds) >= runs:
+            return opened  # without asking to be its only writer: several ensembles may read it at the same time
         if same:
             if len(opened.seeds) < runs:
                 opened = continue_link_runs(opened, device=device, listener=listen).with_seeds(range(runs))

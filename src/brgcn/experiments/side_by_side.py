@@ -4,21 +4,35 @@ GPU, nor all the cores of a CPU.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import pickle
+import signal
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from brgcn.data import Dataset
+from brgcn.errors import BrgcnError, is_out_of_memory
 from brgcn.experiments.link_table import LinkRow, Tell, kept_row, measure_row, parts_of, trained_folder
 
 _SPAWN = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+_PATIENCE = 10.0  # seconds that a process has to leave
+_FEWER = "Train fewer at a time: a smaller --jobs. The same command goes on from here."
+
+
+class Work(NamedTuple):
+    name: str
+    do: Callable[[], Any]
+    after: Iterable[Hashable] = ()  # what must be done before
 
 
 def measure_rows(
@@ -34,58 +48,93 @@ def measure_rows(
     overwrite: bool = False,
     tell: Tell = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """``measure_row`` of every row, ``jobs`` at a time; ensembles follow when their parts are trained."""
-    measure = partial(
-        measure_row, data, regime=regime, folder=folder, models=models, runs=runs, device=device, jobs=jobs
-    )
+    """``measure_row`` of every row, ``jobs`` at a time; an ensemble follows when its parts are trained."""
+    in_order = sorted(dict.fromkeys(rows), key=lambda row: bool(row.beside))
+    measure = partial(measure_row, data, regime=regime, folder=folder, models=models, runs=runs, device=device)
     if jobs > 1:
-        missing = [
-            row for row in rows if overwrite or kept_row(data, row, regime, folder, runs=runs, device=device) is None
-        ]
-        alone, ensembles = ([row for row in missing if bool(row.beside) == beside] for beside in (False, True))
-        work: dict[str, Callable[[], Any]] = {row.name: partial(measure, row=row, overwrite=overwrite) for row in alone}
-        for row in ensembles:  # a part that several have is trained once
-            for part, of in parts_of(row, regime):
-                if of != regime or part not in alone:
-                    train = partial(trained_folder, data, part, of, models, runs, device)
-                    work[f"{part.name} for an ensemble, {of}"] = train
-        _at_once(work, jobs, device, lambda text: tell(f"{data.name}, {regime}: {text}"))
-        work = {row.name: partial(measure, row=row, overwrite=overwrite) for row in ensembles}
-        _at_once(work, jobs, device, lambda text: tell(f"{data.name}, {regime}: {text}"))
+        work: dict[Hashable, Work] = {}
+        for row in in_order:
+            if not overwrite and kept_row(data, row, regime, folder, runs=runs, device=device) is not None:
+                continue
+            parts = [(part.name, of) for part, of in parts_of(row, regime)]
+            for part, of in parts_of(row, regime):  # a part that several have is trained once
+                train = partial(trained_folder, data, part, of, models, runs, device)
+                work.setdefault((part.name, of), Work(f"{part.name} for an ensemble", train))
+            work[row.name, regime] = Work(row.name, partial(measure, row=row, overwrite=overwrite), parts)
+        at_once(work, jobs, device, lambda text: tell(f"{data.name}, {regime}: {text}"))
         overwrite = False
-    return [measure(row=row, overwrite=overwrite, tell=tell) for row in rows]
+    cells = {row.name: measure(row=row, overwrite=overwrite, tell=tell) for row in in_order}
+    return [cells[row.name] for row in rows]
 
 
-def _at_once(work: dict[str, Callable[[], Any]], jobs: int, device: torch.device, tell: Tell) -> None:
-    """Everything of ``work``, by its name; the first error ends what is running, from which one can go on."""
+def at_once(work: Mapping[Hashable, Work], jobs: int, device: torch.device, tell: Tell) -> None:
+    """Everything of ``work``, in its order where nothing has to wait; the first error ends what is running beside it,
+    from which one can go on."""
+    jobs = max(1, min(jobs, len(work)))
     threads = max(1, torch.get_num_threads() // jobs) if device.type == "cpu" else 1
-    running: dict[Future[None], tuple[str, ProcessPoolExecutor]] = {}
-    left = list(work.items())
+    waiting, done = dict(work), set[Hashable]()
+    running: dict[Connection, tuple[Hashable, BaseProcess]] = {}
     try:
-        while left or running:
-            while left and len(running) < jobs:
-                name, do = left.pop(0)
-                apart = ProcessPoolExecutor(1, _SPAWN, initializer=torch.set_num_threads, initargs=(threads,))
-                running[apart.submit(_quietly, do)] = name, apart
-            done = len(work) - len(left) - len(running)
-            tell(f"{', '.join(name for name, _ in running.values())} ({done} of {len(work)} done)")
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                future.result()
-                _, apart = running.pop(future)
-                apart.shutdown()  # and its memory on the GPU is free again
+        while waiting or running:
+            ready = [key for key, one in waiting.items() if done.issuperset(one.after)]
+            for key in ready[: jobs - len(running)]:
+                here, process = _start(waiting.pop(key).do, threads)
+                running[here] = key, process
+            tell(f"{', '.join(work[key].name for key, _ in running.values())} ({len(done)} of {len(work)} done)")
+            ended = wait(list(running))
+            for here in [one for one in running if one in ended]:
+                key, process = running[here]
+                _hear(here, process, work[key].name)
+                del running[here]
+                done.add(key)
     finally:
-        if running:
-            for process in multiprocessing.active_children():
-                process.terminate()  # what it has done until its last checkpoint is kept
-        for _, apart in running.values():
-            apart.shutdown(cancel_futures=True)
+        for _, process in running.values():
+            process.terminate()  # what it has done until its last checkpoint is kept
+        for _, process in running.values():
+            process.join(_PATIENCE)
+            process.kill()
 
 
-def _quietly(do: Callable[[], Any]) -> None:
-    """What it returns (a whole folder, it may be) is on disk, and stays in this process, which does not outlive the
-    one that asked."""
+def _start(do: Callable[[], Any], threads: int) -> tuple[Connection, BaseProcess]:
+    here, there = _SPAWN.Pipe()
+    # by value: multiprocessing itself would move our tensors to memory that is shared, from under who looks at them
+    process = _SPAWN.Process(target=_work, args=(there, pickle.dumps(do), threads))
+    process.start()
+    there.close()
+    return here, process
+
+
+def _hear(here: Connection, process: BaseProcess, name: str) -> None:
+    """The end of one; what went wrong there is raised here, with its name."""
+    try:
+        error = here.recv()
+    except EOFError:
+        process.join()
+        message = f"{name}: its process ended without a result (exit code {process.exitcode})"
+        raise BrgcnError(message, remedy=f"If memory ran out: {_FEWER[0].lower()}{_FEWER[1:]}") from None
+    process.join()  # and its memory on the GPU is free again
+    if isinstance(error, BrgcnError):
+        raise type(error)(f"{name}: {error.message}", where=error.where, remedy=error.remedy)
+    if error is not None and is_out_of_memory(error):
+        raise BrgcnError(f"{name}: there is not enough memory", remedy=_FEWER)
+    if error is not None:
+        error.add_note(f"in the process of {name}")
+        raise error
+
+
+def _work(there: Connection, do: bytes, threads: int) -> None:
+    """What ``do`` returns (a whole folder, it may be) is on disk, and stays in this process, which does not outlive
+    the one that asked."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    do()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without cleaning up
+    torch.set_num_threads(threads)
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        error: Exception | None = None
+        try:
+            pickle.loads(do)()
+        except Exception as found:
+            error = found
+        there.send(error)
 
 
 def _leave_with_parent() -> None:
