@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 import torch
 
 from brgcn.nn.decoders import DECODERS, decoder
-from brgcn.ops import answer_loss, use_backend
+from brgcn.ops import answer_loss, backend, use_backend
+from brgcn.ops.registered import fused_module
 
 QUERIES, CANDIDATES, WIDTH = 7, 11, 6
 
@@ -121,6 +123,51 @@ def test_an_answer_that_does_not_count_may_repeat_one_that_does(device: str) -> 
         found.append((loss, *(one.grad for one in inputs)))
     for mine, theirs in zip(*found, strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton exists for Linux only")
+@pytest.mark.parametrize("corrected", [False, True])
+def test_scores_in_bfloat16_on_cuda(corrected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "_supported", lambda tensor: True)  # the interpreter can, as CUDA can
+    on = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(0)
+    query, table = torch.randn(9, 4).bfloat16(), torch.randn(40, 4).bfloat16()
+    row, answer = torch.tensor([0, 1, 1, 8]), torch.tensor([0, 3, 39, 20])
+    weight, correction = torch.rand(4), torch.rand(40) if corrected else None
+    found = []
+    for kind in (torch.bfloat16, torch.double):
+        inputs = [one.to(on, kind, copy=True).requires_grad_() for one in (query, table)]
+        there = None if correction is None else correction.to(on)
+        with use_backend("triton" if kind == torch.bfloat16 else "torch"):
+            places = row.to(on), answer.to(on), weight.to(on, kind)
+            loss = answer_loss(*inputs, *places, lambda q, c: q @ c.T, correction=there)
+        loss.backward()
+        found.append((loss, *(one.grad for one in inputs)))
+    for mine, exact in zip(*found, strict=True):
+        torch.testing.assert_close(mine.double(), exact, rtol=0.05, atol=0.05)
+
+
+def test_scores_may_lie_in_columns(device: str) -> None:
+    query, candidates, row, place, weight, _ = problem(device)
+    found = [
+        answer_loss(query, candidates, row, place, weight, match)
+        for match in (lambda q, c: q @ c.T, lambda q, c: (c @ q.T).T)
+    ]
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("answer", [-1, 11])
+def test_answers_that_are_no_candidates_spoil_nothing_else_on_cuda(answer: int) -> None:
+    if sys.platform != "linux":
+        pytest.skip("Triton exists for Linux only")
+    on = "cuda" if torch.cuda.is_available() else "cpu"
+    with use_backend("triton"):
+        fused = fused_module("triton", "answer_loss")
+        scores, slopes = torch.randn(3, 11, device=on), torch.full((3, 11), 7.0, device=on)
+        ptr, place = torch.tensor([0, 0, 1, 1], device=on), torch.tensor([answer], device=on)
+        losses = fused.loss_and_slope(scores, slopes, ptr, place, torch.ones(1, device=on))
+    assert losses.isnan().tolist() == [False, True, False]
+    assert not slopes[[0, 2]].any()  # without answers
 
 
 def test_answers_that_are_no_candidates_are_refused() -> None:

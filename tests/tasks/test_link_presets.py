@@ -32,6 +32,8 @@ def test_regimes() -> None:
     assert link_settings("brgcn", "complex", "any", device="cpu").width < with_encoder.width
     assert link_settings("rgcn", "distmult", "any", "rgcn-reference", device="cpu").width == 200
     assert link_settings("none", "complex", "any", device="cuda").candidates == 0
+    for encoder in ("none", "brgcn"):  # a sample suits neither
+        assert link_settings(encoder, "distmult", "wn18", device="cpu").candidates == 0
     with pytest.raises(SettingsError, match="unknown regime"):
         link_settings("none", "complex", "any", "best")
 

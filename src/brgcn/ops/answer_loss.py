@@ -125,8 +125,10 @@ def _loss_and_slope(
     ptr = torch.searchsorted(row, torch.arange(scores.size(0) + 1, device=scores.device))
     if backend_for(scores) == "triton":
         fused, slope = fused_module("triton", "answer_loss"), aligned_rows(scores.size(0), scores.size(1), scores)
-        given = scores if correction is None else _corrected(scores + correction, scores[row, place], row, place)
-        return fused.loss_and_slope(given, slope, ptr, place, weight).double().sum(), slope
+        if correction is not None:
+            corrected = scores + correction
+            scores = _corrected(corrected, scores[row, place].to(corrected.dtype), row, place)
+        return fused.loss_and_slope(scores, slope, ptr, place, weight).double().sum(), slope
     free = aligned_rows(scores.size(0), scores.size(1), scores, torch.promote_types(scores.dtype, torch.float32))
     free.copy_(scores)
     if backend_for(free) == "numba":

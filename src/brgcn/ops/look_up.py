@@ -37,8 +37,9 @@ class _Rows(torch.autograd.Function):
 
 
 def table_and_rows(table: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
-    """table [N, width], place [n] -> the table, to be read as a whole, and rows of it [n, width]. The gradient of the
-    rows is sparse where the table's would be small."""
+    """table [N, width], place [n] -> the table, to be read as a whole, and rows of it [n, width]. On a CPU the gradient
+    of the rows is sparse. On CUDA it is added to that of the whole table where that lies: what reads the
+    table must give it a gradient of its own, as products do and sums of tensors do not."""
     if not table.is_cuda:
         return table, nn.functional.embedding(place, table, sparse=True)
     both: tuple[Tensor, Tensor] = _TableAndRows.apply(table, place)  # type: ignore[no-untyped-call]
@@ -55,4 +56,4 @@ class _TableAndRows(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, of_table: Tensor, of_rows: Tensor) -> tuple[Tensor, None]:
         (place,) = ctx.saved_tensors
-        return of_table.index_add_(0, place, of_rows), None  # nobody else is given the table's
+        return of_table.contiguous().index_add_(0, place, of_rows), None  # nobody else is given the table's

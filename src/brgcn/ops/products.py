@@ -46,6 +46,7 @@ class _Products(torch.autograd.Function):
         return scores
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
         query, candidates = ctx.saved_tensors
         parts = _parts(candidates)

@@ -29,8 +29,8 @@ def link_settings(
     kinds = [] if encoder == "none" else ["encoder", encoder]
     names = [*kinds, decoder, f"{decoder}.{dataset}", *(f"{kind}.{dataset}" for kind in kinds)]
     if device == "cpu":
-        names += ["cpu", f"{dataset}.cpu", f"{decoder}.cpu", f"{decoder}.{dataset}.cpu"]
-        names += [f"{kind}{of}.cpu" for kind in kinds for of in ("", f".{dataset}")]
+        names += ["cpu", f"{dataset}.cpu", f"{decoder}.cpu", *(f"{kind}.cpu" for kind in kinds)]
+        names += [f"{decoder}.{dataset}.cpu", *(f"{kind}.{dataset}.cpu" for kind in kinds)]
     names += [f"{kind}.{decoder}" for kind in kinds]
     for place in (f"{regime}.yaml", *(f"{regime}/{name}.yaml" for name in names)):
         file = folder.joinpath(*place.split("/"))

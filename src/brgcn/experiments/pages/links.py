@@ -19,7 +19,7 @@ HEAD = """
 the paper's figure. `rules` are inverse and duplicate relations with their confidence in training; a decoder's name
 alone is an embedding; `encoder:decoder` an auto-encoder, on the true message graph or another one (@);
 `encoder+decoder` the paper's ensemble, 0.4 of the auto-encoder with DistMult and 0.6 of an embedding trained by itself.
-A regime whose name ends in `-cpu` has settings of its own for a machine without a GPU: shorter vectors, and scores
+A regime whose name ends in `-cpu` has settings of its own for a machine without a GPU: shorter vectors, mostly scores
 against a sample of the entities. *epochs* is where the weights are from, *train s* the seconds of all epochs and their
 validation; most rows shared their machine with others meanwhile. Rows that are not there are not measured yet.
 """
@@ -50,7 +50,7 @@ def section(results: Path) -> str:
             cost = [f"{row[name]:.0f}" if row[name] is not None else "–" for name in ("epochs", "seconds")]
             lines.append([row["row"], str(row["n"]), percent(row["valid_mrr"]), *shown, *cost, row["remark"]])
         text += table(head, lines) + _ranked(cells, data)
-        text += _made([cell for cell in cells if cell["dataset"] == data and cell["regime"] == regime])
+        text += _made([cell for cell in cells if cell["dataset"] == data and cell["regime"] == regime != EVERY])
     return text + _ranking(results)
 
 
@@ -92,7 +92,8 @@ def _figure(data: str, regime: str) -> str:
 
 
 def _made(cells: list[dict[str, Any]]) -> str:
-    """One command for all rows of a table that were made on the same device with as many runs."""
+    """One command for all rows of a table that were made on the same device with as many runs; that of each is in its
+    file."""
     alike: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for cell in cells:
         alike.setdefault((cell["environment"]["device"], len(cell["runs"])), []).append(cell)
@@ -102,7 +103,8 @@ def _made(cells: list[dict[str, Any]]) -> str:
         regime = mine[0]["regime"].removesuffix(f"-{device}")
         command = f"brgcn reproduce links --datasets {mine[0]['dataset']} --regime {regime} --device {device}"
         command += f" --runs {runs}" if runs > 1 else ""
-        text += f"\nMade on {where} with `{command} --rows {','.join(cell['row'] for cell in mine)}`.\n"
+        command += f" --rows {','.join(cell['row'] for cell in mine)}"
+        text += f"\nMade on {where}; this makes such rows: `{command}`.\n"
     return text
 
 

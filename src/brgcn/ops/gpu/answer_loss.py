@@ -16,13 +16,14 @@ ANSWERS = 16  # of a query that are looked at together
 
 @triton.jit
 def _answers(mine, place, weight, k, last, candidates, SUMS: tl.constexpr):
-    """Place, weight and score of the answers k [n] that are before ``last``; what is no candidate scores NaN."""
+    """Place, whether it is a candidate's, weight and score of the answers k [n] that are before ``last``; what is no
+    candidate scores NaN."""
     exists = k < last
     at = tl.load(place + k, mask=exists, other=0)
     inside = (at >= 0) & (at < candidates)
     score = tl.load(mine + at, mask=exists & inside, other=0.0).to(SUMS)
     score = tl.where(exists & ~inside, float("nan"), score)
-    return at, tl.load(weight + k, mask=exists, other=0.0).to(SUMS), score
+    return at, inside, tl.load(weight + k, mask=exists, other=0.0).to(SUMS), score
 
 
 @triton.jit
@@ -48,7 +49,7 @@ def _slopes(
     weights = tl.zeros([ANSWERS], SUMS)
     of_answers = tl.zeros([ANSWERS], SUMS)
     for begin in range(first, last, ANSWERS):
-        _, share, own = _answers(mine, place, weight, begin + tl.arange(0, ANSWERS), last, candidates, SUMS)
+        _, _, share, own = _answers(mine, place, weight, begin + tl.arange(0, ANSWERS), last, candidates, SUMS)
         weights += share
         of_answers += share * own
     total = tl.sum(weights, 0)
@@ -62,17 +63,19 @@ def _slopes(
     tl.debug_barrier()  # answers are among what was written
     for begin in range(first, last, ANSWERS):
         k = begin + tl.arange(0, ANSWERS)
-        at, share, own = _answers(mine, place, weight, k, last, candidates, SUMS)
+        at, inside, share, own = _answers(mine, place, weight, k, last, candidates, SUMS)
         slope = tl.exp(own - top) * factor - share
         # an answer that does not count may repeat one that does
-        tl.store(out + at, slope.to(out.dtype.element_ty), mask=(k < last) & (share != 0) & (at < candidates))
+        tl.store(out + at, slope.to(out.dtype.element_ty), mask=(k < last) & (share != 0) & inside)
 
 
 def loss_and_slope(scores: Tensor, slopes: Tensor, ptr: Tensor, place: Tensor, weight: Tensor) -> Tensor:
     """The loss of each query [b]; the slopes of their ``scores`` [b, C] are written to ``slopes``. In both, rows may
-    lie further apart than they are long. ``ptr`` [b + 1] says which answers are a query's; those of weight 0 may
-    repeat others."""
+    lie further apart than they are long, but are in one piece. ``ptr`` [b + 1] says which answers are a query's;
+    those of weight 0 may repeat others."""
     rows, candidates = scores.shape
+    assert slopes.stride(1) == 1 or candidates == 1
+    scores = scores if scores.stride(1) == 1 else scores.contiguous()
     losses = torch.full((rows,), torch.nan, dtype=wide(scores.dtype), device=scores.device)
     if scores.numel():
         with on_device(scores):

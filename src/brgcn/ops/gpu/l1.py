@@ -112,7 +112,8 @@ def _columns(rows: Tensor, tile: int) -> Tensor:
 def gradient(mine: Tensor, others: Tensor, slope: Tensor) -> Tensor:
     """Of ``mine`` [M, width], given that of the distances, turned round [N, M]."""
     (M, width), N = mine.shape, others.size(0)
-    if slope.stride(1) != 1 or slope.stride(0) % ALIGNED:  # Triton reads several numbers at once of rows it knows even
+    apart = slope.stride(0)
+    if slope.stride(1) != 1 or apart < M or apart % ALIGNED:  # Triton reads several numbers at once of even rows
         slope = aligned_rows(N, M, slope).copy_(slope)
     parts = max(1, blocks(N, OTHERS))
     dtype = wide(mine.dtype)
