@@ -53,9 +53,10 @@ class LinkProgress:
 
 
 def build_link_model(num_entities: int, num_relations: int, settings: LinkSettings, seed: int) -> LinkModel:
-    """Initialised on the CPU from ``seed`` alone."""
+    """Initialised on the CPU from ``seed`` alone; its tables are the same beside any encoder, so that encoders (and
+    message graphs) are compared from the same start."""
     with torch_seeded(seed, torch.device("cpu")):
-        return LinkModel(
+        model = LinkModel(
             num_entities,
             num_relations,
             encoder=settings.encoder,
@@ -77,6 +78,9 @@ def build_link_model(num_entities: int, num_relations: int, settings: LinkSettin
             num_blocks=settings.num_blocks,
             heads=settings.heads,
         )
+    with torch_seeded(seed, torch.device("cpu")):  # building an encoder has drawn numbers
+        model.reset_parameters()
+    return model
 
 
 class LinkTrainer:
