@@ -5,6 +5,9 @@ The reference itself is held against brute-force twins through the layers (tests
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -239,3 +242,19 @@ def test_several_callers_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         for result in pool.map(lambda _: compute("attend_edges", given, graph), range(20)):
             assert result.equal(wanted)
+
+
+def test_torch_keeps_the_threads_it_was_given() -> None:
+    """In a fresh process: beginning numba's threads, of which there are more, must not change torch's, or several
+    trainings beside each other hold each other up."""
+    program = (
+        "import torch\n"
+        "from brgcn.ops import use_backend, weighted_cubes\n"
+        "torch.set_num_threads(1)\n"
+        "with use_backend('numba'):\n"
+        "    weighted_cubes(torch.ones(2, 4), torch.ones(2), pairs=False)\n"
+        "print(torch.get_num_threads())"
+    )
+    given = {**os.environ, "NUMBA_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"

@@ -9,6 +9,7 @@ not depend on the number of threads.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -97,5 +98,14 @@ def _parts(work: int) -> int:
 
 def _run(kernel: Callable[..., None], bounds: list[int], args: tuple[Any, ...]) -> None:
     with _one_at_a_time:
+        _start_threads()
         numba.set_num_threads(len(bounds) - 1)
         kernel(np.array(bounds), *args)
+
+
+@functools.cache
+def _start_threads() -> None:
+    """Where numba's threads are OpenMP's, beginning them also tells torch to use as many as there are."""
+    before = torch.get_num_threads()
+    numba.set_num_threads(1)
+    torch.set_num_threads(before)
