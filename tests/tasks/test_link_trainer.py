@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_run_and_the_users_random_numbers_are_left_
     assert first != other
 
 
-def test_encoders_and_message_graphs_start_from_the_same_tables() -> None:
+def test_all_encoders_and_none_start_from_the_same_tables() -> None:
     alone = trainer().model
     for changes in ({"encoder": "rgcn"}, {"encoder": "brgcn", "message_graph": "random"}):
         other = trainer(**changes).model

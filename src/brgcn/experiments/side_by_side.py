@@ -131,7 +131,7 @@ def _work(there: Connection, do: bytes, threads: int) -> None:
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         error: Exception | None = None
         try:
-            pickle.loads(do)()
+            pickle.loads(do)()  # of the parent's making, like all that multiprocessing hands over; never from a file
         except Exception as found:
             error = found
         there.send(error)

@@ -53,8 +53,8 @@ class LinkProgress:
 
 
 def build_link_model(num_entities: int, num_relations: int, settings: LinkSettings, seed: int) -> LinkModel:
-    """Initialised on the CPU from ``seed`` alone; its tables are the same beside any encoder, so that encoders (and
-    message graphs) are compared from the same start."""
+    """Initialised on the CPU from ``seed`` alone; its tables are the same beside any encoder and beside none, which are
+    so compared from the same start."""
     with torch_seeded(seed, torch.device("cpu")):
         model = LinkModel(
             num_entities,
