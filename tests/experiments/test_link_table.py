@@ -130,6 +130,19 @@ def test_an_ensemble_is_chosen_by_what_has_seen_nothing_of_test(
     assert cell["runs"][0]["chosen_on_valid"]["kind"] == KINDS[-1]
 
 
+def test_the_parts_of_an_ensemble_are_of_different_seeds_where_there_are_several(town: Path, tmp_path: Path) -> None:
+    data, models = load_dataset(town), tmp_path / "models"
+    cells = {
+        name: measure_row(data, LinkRow.parse(name), "modern", tmp_path / "kept", models, runs=2)
+        for name in ("rgcn:distmult", "complex", "rgcn+complex")
+    }
+    encoder, embedding, ensemble = (cell["runs"] for cell in cells.values())
+    assert embedding[0]["test"] != embedding[1]["test"]
+    for run in range(2):
+        parts = [part["test"] for part in ensemble[run]["components"]]
+        assert parts == [encoder[run]["test"], embedding[1 - run]["test"]]
+
+
 def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
     data = load_dataset(town)
     for name in ("rules", "complex", "rgcn:distmult", "rgcn+complex"):

@@ -97,17 +97,18 @@ def compare_ensembles(
     kinds: Sequence[str] = KINDS,
     beta: float = PAPER_BETA,
     run: int = 0,
+    second_run: int | None = None,
     device: torch.device | str = "cpu",
 ) -> dict[str, Any]:
     """Both components and the baseline of rules; of each kind an ensemble with ``beta`` and one whose weight was
-    chosen on validation triples."""
+    chosen on validation triples. ``second_run``, if another one than ``run``, is the run of the second."""
     if first.facts["fingerprint"] != second.facts["fingerprint"]:
         raise RunError(
             f"the two were trained on different data: {first.facts['dataset']} and {second.facts['dataset']}",
             where=str(second.path),
             remedy="Train both on the same data set.",
         )
-    models = first.scores(run, device), second.scores(run, device)
+    models = first.scores(run, device), second.scores(run if second_run is None else second_run, device)
     known = {"filtered": first.known.to(device)}
     held = {split: first.triples[split] for split in ("valid", "test") if len(first.triples.get(split, ()))}
     components: list[dict[str, Any]] = [
