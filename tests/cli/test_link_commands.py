@@ -44,6 +44,7 @@ def test_json_holds_runs_valid_and_test_with_raw_and_filtered(table: Path, tmp_p
     )
     assert result["splits"] == {"train": 153, "valid": 18, "test": 9}
     assert result["with_unseen_entities"] == {"train": 0, "valid": 0, "test": 0}
+    assert set(result["rules"]) == {"rules", "valid", "test"}
     assert len(result["runs"]) == 2
     assert result["out"] == str(out)
     for split in ("valid", "test"):

@@ -83,16 +83,20 @@ def test_a_row_is_measured_once(town: Path, tmp_path: Path, name: str) -> None:
     again: list[str] = []
     assert measure_row(*arguments, tell=again.append) == json.loads(json.dumps(cell))
     assert not again
-    (row, *more) = report([cell])
+    found = report([cell])
+    (row,) = (one for one in found if one["row"] == name)
     assert 0 < row["mrr"] <= 1
     assert row["paper"] is None
-    assert len(more) == (1 if "+" in name else 0)
+    assert len(found) == (4 if "+" in name else 1)
     if name == "rules":
         assert row["mrr"] > 0.5  # the relations are inverse
     if "+" in name:
         assert len(cell["runs"][0]["components"]) == 2
         assert cell["runs"][0]["rules"]["test"]["filtered"]["mrr"] > 0.5
-        assert "chosen on valid" in more[0]["row"]
+        encoder, beside = name.split("+")
+        parts = [encoder if ":" in encoder else f"{encoder}:distmult", beside]
+        assert [one["row"] for one in found[:3]] == [*parts, name]
+        assert "chosen on valid" in found[3]["row"]
 
 
 def test_more_runs_are_added_to_those_that_are_there(town: Path, tmp_path: Path) -> None:
@@ -141,6 +145,51 @@ def test_the_parts_of_an_ensemble_are_of_different_seeds_where_there_are_several
     for run in range(2):
         parts = [part["test"] for part in ensemble[run]["components"]]
         assert parts == [encoder[run]["test"], embedding[1 - run]["test"]]
+
+
+def test_the_parts_of_an_ensemble_stand_beside_it_once(town: Path, tmp_path: Path) -> None:
+    data = load_dataset(town)
+    names = ("complex", "rgcn:distmult", "rgcn+complex", "rgcn+hole")
+    cells = [
+        measure_row(data, LinkRow.parse(name), regime, tmp_path / "kept", tmp_path / "models")
+        for regime in ("modern", "paper")
+        for name in (names if regime == "modern" else names[2:])
+    ]
+    found = [(row["regime"], row["row"].split(" chosen")[0]) for row in report(cells)]
+    assert found == [
+        ("modern", "complex"),
+        ("modern", "rgcn:distmult"),
+        ("modern", "rgcn+complex"),
+        ("modern", "rgcn+complex,"),
+        ("modern", "hole"),
+        ("modern", "rgcn+hole"),
+        ("modern", "rgcn+hole,"),
+        ("paper", "rgcn:distmult"),
+        ("paper", "complex (modern)"),
+        ("paper", "rgcn+complex"),
+        ("paper", "rgcn+complex,"),
+        ("paper", "hole (modern)"),
+        ("paper", "rgcn+hole"),
+        ("paper", "rgcn+hole,"),
+    ]
+
+
+@pytest.mark.parametrize("ties", ["", " optimistic"])
+def test_kept_measures_that_cannot_be_are_refused(town: Path, tmp_path: Path, ties: str, capsys) -> None:
+    arguments = ["reproduce", "links", "--datasets", str(town), "--rows", "rules", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit, match="0"):
+        main(arguments)
+    (path,) = tmp_path.glob("*.json")
+    cell = json.loads(path.read_text())
+    cell["runs"][0]["test"]["filtered"].update({f"mrr{ties}": 0.2, f"hits@1{ties}": 0.9})
+    path.write_text(json.dumps(cell))
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="1"):
+        main(arguments)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "impossible" in said
+    assert path.name in said
+    assert "--overwrite" in said
 
 
 def test_the_page_and_its_picture(town: Path, tmp_path: Path) -> None:
@@ -230,7 +279,7 @@ def test_a_row_is_marked_where_a_cpu_has_settings_of_its_own(
     found = {}
     for name, regime in (("complex", "modern"), ("rgcn:distmult", "paper"), ("rgcn+complex", "paper")):
         cell = measure_row(load_dataset(town), LinkRow.parse(name), regime, tmp_path / "kept", tmp_path / "models")
-        assert [row["remark"] for row in report([cell])] == [""] * (2 if "+" in name else 1)
+        assert [row["remark"] for row in report([cell])] == [""] * (4 if "+" in name else 1)
         found[name] = cell["regime"]
     assert found == {"complex": "modern-cpu", "rgcn:distmult": "paper", "rgcn+complex": "paper-cpu"}
 

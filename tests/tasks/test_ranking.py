@@ -110,6 +110,15 @@ def test_cardinalities() -> None:
     assert cardinalities(triples, 5).tolist() == [0, 1, 2, 3, 0]
 
 
+def test_rows_of_tied_ranks_lie_within_wider_bounds() -> None:
+    between = {"mrr": 1 / 1.5, "hits@1": 0.0, "hits@3": 1.0, "hits@10": 1.0}  # every rank is 1.5
+    check_row(between, 14541, step=0.5)
+    with pytest.raises(DataError, match="is impossible"):
+        check_row(between, 14541)
+    with pytest.raises(DataError, match="is impossible"):
+        check_row({**between, "mrr": 0.68}, 14541, step=0.5)
+
+
 @pytest.mark.parametrize(
     ("row", "possible"),
     [

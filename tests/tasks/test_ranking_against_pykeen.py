@@ -55,3 +55,31 @@ def test_equal_measures(levels: int) -> None:
             assert own == pytest.approx(theirs.get_metric(f"both.{ties}.{their_name}"), rel=1e-5), (ties, name)
     adjusted = theirs.get_metric("both.realistic.adjusted_arithmetic_mean_rank_index")
     assert ours["amri"] == pytest.approx(adjusted, rel=1e-4)
+
+
+@pytest.mark.parametrize("levels", [0, 3])  # 3: scores of three values
+def test_equal_ranks_of_the_same_scores(levels: int) -> None:
+    from pykeen.evaluation.evaluator import create_sparse_positive_filter_, filter_scores_
+    from pykeen.evaluation.ranks import Ranks
+
+    generator = torch.Generator().manual_seed(levels)
+    scores = torch.rand(RELATIONS, ENTITIES, ENTITIES, generator=generator)  # of relation, head, tail
+    scores = (scores * levels).round() if levels else scores
+    columns = [torch.randint(high, (400,), generator=generator) for high in (ENTITIES, RELATIONS, ENTITIES)]
+    triples = torch.unique(torch.stack(columns, 1), dim=0)
+    test = triples[torch.randperm(len(triples), generator=generator)[:80]]
+    head, relation, tail = test.unbind(1)
+    known = KnownTriples([triples], ENTITIES, RELATIONS)
+    ours = rank(test, lambda h, r: scores[r, h], lambda t, r: scores[r, :, t], known)
+    sides = ((2, tail, scores[relation, head]), (0, head, scores[relation, :, tail]))
+    for place, (column, answer, rows) in enumerate(sides):  # ours has the tails first, too
+        true = rows.gather(1, answer.unsqueeze(1))
+        others, _ = create_sparse_positive_filter_(test, triples, filter_col=column)
+        filtered = filter_scores_(rows.clone(), others)
+        filtered.scatter_(1, answer.unsqueeze(1), true)
+        mine = slice(place * len(test), (place + 1) * len(test))
+        for setting, given in (("raw", rows), ("filtered", filtered)):
+            theirs = Ranks.from_scores(true, given)
+            for ties, expected in theirs.items():
+                assert ours.of(setting, ties)[mine].tolist() == expected.double().tolist(), (setting, ties)
+            assert ours.candidates[setting][mine].tolist() == theirs.number_of_options.tolist()

@@ -133,13 +133,16 @@ def _judged(data: Dataset, given_as: str, shares: list[float] | None) -> Dataset
 def _table(rows: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
+    from brgcn.cli.link_views import ranking_caption
     from brgcn.cli.views import percent
     from brgcn.experiments.link_table import EVERY
     from brgcn.experiments.paper_links import MEASURES
 
     regimes = ", ".join(dict.fromkeys(row["regime"] for row in rows if row["regime"] != EVERY)) or "rules"
     title = f"{rows[0]['dataset']} · {regimes} · test, filtered unless raw, % (the paper's in brackets)"
-    table = Table(title=title, title_justify="left")
+    said = next((row for row in rows if "filter" in row), None)
+    caption = ranking_caption(said) if said else None
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for column in ("row", "n", "valid MRR", "raw MRR", "MRR", "hits@1", "hits@3", "hits@10"):
         table.add_column(column, justify="left" if column == "row" else "right", no_wrap=column == "row")
     for row in rows:

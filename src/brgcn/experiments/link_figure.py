@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from brgcn.experiments.link_report import CHOSEN
 from brgcn.figures import BLUE, GREY, ORANGE, heading, new_figure, save, with_grid
 
 
@@ -32,7 +33,8 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
             axes.axhline(place - 0.5, color="#bbbbbb", lw=0.8)
         family = _family(row["row"])
     axes.set_yticks(range(len(rows)), [_short(row["row"]) for row in rows])
-    axes.set_xlim(0, 108)
+    highest = max(max(row["mrr"], row["paper"]["mrr"] if row["paper"] else 0) for row in rows)
+    axes.set_xlim(0, max(108 * highest, 1))
     axes.set_xlabel("filtered MRR on test, %")
     axes.invert_yaxis()
     with_grid(axes)
@@ -52,4 +54,5 @@ def _family(name: str) -> str:
 
 def _short(name: str) -> str:
     """Without which ensemble was chosen: the table says it."""
-    return name.split(" (")[0]
+    before, found, _ = name.partition(CHOSEN)
+    return before + found

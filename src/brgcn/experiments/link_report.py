@@ -5,23 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from brgcn.experiments.link_table import PLAIN, LinkRow, made_as_today
+from brgcn.errors import DataError
+from brgcn.experiments.kept import REMEDY
+from brgcn.experiments.link_table import PLAIN, LinkRow, kept_file, kept_parts, made_as_today
 from brgcn.experiments.paper_links import MEASURES, paper_row, remark
 from brgcn.tasks.metrics import summary
+from brgcn.tasks.rank_metrics import check_measures
+
+CHOSEN = ", chosen on valid"
 
 
 def report(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row per cell: mean over its runs of each measure on test, the MRR on valid, the paper's row and a remark."""
+    """One row per cell: mean over its runs of each measure on test, the MRR on valid, the paper's row and a remark.
+    Before an ensemble come those of its parts that have no row of their own in its table."""
+    cells = list(cells)
+    there = {(cell["dataset"], cell["regime"], cell["row"]) for cell in cells}
     rows = []
     for cell in cells:
+        _check(cell)
         row = LinkRow.parse(cell["row"])
+        for place, (part, regime) in enumerate(kept_parts(cell)):
+            name = part.name if regime == cell["regime"] else f"{part.name} ({regime})"
+            if (cell["dataset"], cell["regime"], name) not in there:
+                there.add((cell["dataset"], cell["regime"], name))
+                rows.append(_other_row(cell, name, [run["components"][place] for run in cell["runs"]], part))
         rows.append(_row(cell, cell["row"], [run["test"] for run in cell["runs"]], row))
         tuned = [run["chosen_on_valid"] for run in cell["runs"] if "chosen_on_valid" in run]
         if tuned:
             kinds = ", ".join(f"{one['kind']} {one['beta']:.2f}" for one in tuned)
-            extra = _row(cell, f"{cell['row']}, chosen on valid ({kinds})", [one["test"] for one in tuned], None)
-            rows.append({**extra, "valid_mrr": _mean([one["valid"]["filtered"]["mrr"] for one in tuned])})
+            rows.append(_other_row(cell, f"{cell['row']}{CHOSEN} ({kinds})", tuned, None))
     return rows
+
+
+def _check(cell: dict[str, Any]) -> None:
+    """Files are kept long, and people change them."""
+    for run in cell["runs"]:
+        for measured in (run["valid"], run["test"]):
+            for measures in measured.values():
+                try:
+                    check_measures(measures)
+                except DataError as error:
+                    raise DataError(error.message, where=kept_file(cell), remedy=REMEDY) from None
+
+
+def _other_row(cell: dict[str, Any], name: str, found: list[dict[str, Any]], row: LinkRow | None) -> dict[str, Any]:
+    """Of something else that the cell has for each of its runs."""
+    made = _row(cell, name, [one["test"] for one in found], row)
+    return {**made, "valid_mrr": _mean([one["valid"]["filtered"]["mrr"] for one in found])}
 
 
 def _row(cell: dict[str, Any], name: str, tests: list[dict[str, Any]], row: LinkRow | None) -> dict[str, Any]:
@@ -40,6 +70,7 @@ def _row(cell: dict[str, Any], name: str, tests: list[dict[str, Any]], row: Link
         "epochs": _mean_of(cell, "best_epoch"),
         "seconds": _mean_of(cell, "seconds"),
         "mrr_spread": summary([test["filtered"]["mrr"] for test in tests]),
+        **{name: cell[name] for name in ("filter", "splits", "with_unseen_entities") if name in cell},
         "paper": paper_row(encoder, embedding, cell["dataset"]),
         "remark": "; ".join(filter(None, (remark(encoder, embedding, cell["dataset"]), _age(cell)))),
     }

@@ -130,7 +130,13 @@ def kept_row(
 
 
 def _path(data: Dataset, row: LinkRow, regime: str, folder: Path, device: torch.device) -> Path:
-    return folder / f"{data.name}-{row.file_name}-{_kept_as(row, data.name, regime, device)}.json"
+    kept_as = _kept_as(row, data.name, regime, device)
+    return folder / kept_file({"dataset": data.name, "row": row.name, "regime": kept_as})
+
+
+def kept_file(cell: dict[str, Any]) -> str:
+    """Its name, of what is in it."""
+    return f"{cell['dataset']}-{LinkRow.parse(cell['row']).file_name}-{cell['regime']}.json"
 
 
 def _facts(data: Dataset, row: LinkRow, regime: str, device: torch.device) -> dict[str, Any]:
@@ -156,7 +162,7 @@ def _settings_facts(row: LinkRow, dataset: str, regime: str, device: torch.devic
 def made_as_today(cell: dict[str, Any]) -> bool:
     """Whether the row would be trained with the same settings now."""
     row, kept_as, dataset = LinkRow.parse(cell["row"]), cell["regime"], cell["dataset"]
-    device = torch.device("cpu" if cell["environment"]["device"] == "cpu" else "cuda")
+    device = _device_of(cell)
     regime = kept_as.removesuffix(f"-{device.type}")
     return all(cell.get(name) == value for name, value in _settings_facts(row, dataset, regime, device).items())
 
@@ -168,6 +174,18 @@ def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> s
         return EVERY
     here, of_gpu = (_settings_facts(row, dataset, regime, place) for place in (device, torch.device("cuda")))
     return regime if here == of_gpu else f"{regime}-{device.type}"
+
+
+def kept_parts(cell: dict[str, Any]) -> list[tuple[LinkRow, str]]:
+    """The parts of an ensemble, each with the regime that a row of its own is kept as."""
+    row, dataset = LinkRow.parse(cell["row"]), cell["dataset"]
+    device = _device_of(cell)
+    regime = cell["regime"].removesuffix(f"-{device.type}")
+    return [(part, _kept_as(part, dataset, of, device)) for part, of in parts_of(row, regime)]
+
+
+def _device_of(cell: dict[str, Any]) -> torch.device:
+    return torch.device("cpu" if cell["environment"]["device"] == "cpu" else "cuda")
 
 
 def _rules(data: Dataset) -> dict[str, Any]:

@@ -168,16 +168,16 @@ def judge(folder: LinkFolder, scores: EntityScores, *, parts: bool = False) -> d
 
 
 def evaluate_links(folder: LinkFolder, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Every finished run, ranked anew with the stored weights, and the baseline of rules."""
+    """Every finished run, ranked anew with the stored weights."""
     reports = []
     for run in folder.usable_runs():
         found = judge(folder, folder.scores(run, device), parts=True)
         reports.append({"run": run, "seed": folder.seeds[run], **found})
-    return {**_result(folder, reports), "rules": judge_rules(folder.triples, folder.known)}
+    return _result(folder, reports)
 
 
 def summarise(folder: LinkFolder) -> dict[str, Any]:
-    """The result as ``--json`` prints it: the runs, and the means over them."""
+    """The result as ``--json`` prints it: the runs, the means over them, and the baseline of rules."""
     return _result(folder, [folder.report(run) for run in range(len(folder.seeds))])
 
 
@@ -189,6 +189,7 @@ def _result(folder: LinkFolder, reports: list[dict[str, Any]]) -> dict[str, Any]
             continue
         result[split] = mean_measures([report[split] for report in reports])
         result[f"{split}_mrr"] = spread([report[split]["filtered"]["mrr"] for report in reports])
+    result["rules"] = judge_rules(folder.triples, folder.known)
     return {**result, **ranking_facts(folder.triples, folder.named_graph.graph.num_nodes)}
 
 

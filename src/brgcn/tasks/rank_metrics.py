@@ -56,12 +56,12 @@ def cardinalities(triples: Tensor, num_relations: int) -> Tensor:
     return 2 * heads_many.long() + tails_many.long()
 
 
-def check_row(row: dict[str, float], num_candidates: int, rounding: float = 0.0) -> None:
+def check_row(row: dict[str, float], num_candidates: float, rounding: float = 0.0, step: float = 1.0) -> None:
     """Refuse a row whose MRR cannot come with its hits: every rank in a bracket is at best its first, at worst its
-    last. ``rounding``: how far printed figures may be from what they stand for."""
+    last. ``rounding``: how far printed figures may be from what they stand for; ``step``: from one rank to the next."""
     h1, h3, h10, mrr = row["hits@1"], row["hits@3"], row["hits@10"], row["mrr"]
     low = h1 + (h3 - h1) / 3 + (h10 - h3) / 10 + (1 - h10) / max(num_candidates, 1)
-    high = h1 + (h3 - h1) / 2 + (h10 - h3) / 4 + (1 - h10) / 11
+    high = h1 + (h3 - h1) / (1 + step) + (h10 - h3) / (3 + step) + (1 - h10) / (10 + step)
     slack = 1e-9 + 2 * rounding
     if not (h1 <= h3 <= h10 <= 1 and low - slack <= mrr <= high + slack):
         raise DataError(f"an MRR of {mrr:.4f} is impossible with hits of {h1:.4f}, {h3:.4f}, {h10:.4f}")
@@ -72,19 +72,24 @@ def _measures(ranks: Ranks, setting: str, chosen: Tensor) -> dict[str, float]:
     if not measures["n"]:
         return measures
     for ties in TIES:
-        of_ties = ranks.of(setting, ties)[chosen]
-        suffix = "" if ties == "realistic" else f" {ties}"
+        of_ties, suffix = ranks.of(setting, ties)[chosen], _suffix(ties)
         measures[f"mrr{suffix}"] = float((1 / of_ties).mean())
         measures[f"mr{suffix}"] = float(of_ties.mean())
         for k in HITS:
             measures[f"hits@{k}{suffix}"] = float((of_ties <= k).double().mean())
-        if ties != "realistic":  # with ties ranks lie between whole numbers, and the brackets do not hold
-            check_row({name.removesuffix(suffix): value for name, value in measures.items()}, _most(ranks, setting))
     by_chance = float(((ranks.candidates[setting][chosen].double() + 1) / 2).mean())
     # 1: every rank is the first; 0: as good as chance
     measures["amri"] = 1 - (measures["mr"] - 1) / (by_chance - 1) if by_chance > 1 else 0.0
+    check_measures(measures, int(ranks.candidates[setting].max()))
     return measures
 
 
-def _most(ranks: Ranks, setting: str) -> int:
-    return int(ranks.candidates[setting].max())
+def check_measures(measures: dict[str, float], num_candidates: float = float("inf")) -> None:
+    """``check_row`` for each way to count ties."""
+    for ties in TIES:
+        row = {name: measures[f"{name}{_suffix(ties)}"] for name in ("mrr", *(f"hits@{k}" for k in HITS))}
+        check_row(row, num_candidates, step=0.5 if ties == "realistic" else 1.0)  # realistic: between two places
+
+
+def _suffix(ties: str) -> str:
+    return "" if ties == "realistic" else f" {ties}"
