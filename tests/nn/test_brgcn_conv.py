@@ -178,6 +178,34 @@ def test_bases_are_a_mixture_of_shared_matrices() -> None:
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("heads", [1, 2])
+def test_bases_first_or_matrices_first(monkeypatch: pytest.MonkeyPatch, model: str, heads: int) -> None:
+    """Pairs times bases, or a matrix for each relation: the same, whichever is less work."""
+    node_attention, relation_attention = MODELS[model]
+    _, graph, conv, x = make(
+        num_bases=2, heads=heads, node_attention=node_attention, relation_attention=relation_attention
+    )
+    x.requires_grad_()
+    inputs = [x, *conv.parameters()]
+    towards = torch.randn(NODES, heads * OUT, dtype=torch.double)
+    found = []
+    for first in (True, False):
+        monkeypatch.setattr(conv, "_bases_come_first", lambda graph, first=first: first)
+        out = conv(x, graph)
+        found.append([out, *torch.autograd.grad((out * towards).sum(), inputs)])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_bases_come_first_where_they_are_few_or_relations_many() -> None:
+    def graph(relations: int) -> RelationalGraph:
+        return RelationalGraph.from_edges(*tensors(random_edges(90, RELATIONS, 900, 0)), 90, relations)
+
+    for relations, bases, first in ((4, 0, False), (4, 1, True), (4, 8, False), (400, 8, True)):
+        assert BRGCNConv(IN, OUT, relations, num_bases=bases)._bases_come_first(graph(relations)) == first
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
 def test_blocks_stand_on_the_diagonal(model: str) -> None:
     node_attention, relation_attention = MODELS[model]
     options = {"node_attention": node_attention, "relation_attention": relation_attention}

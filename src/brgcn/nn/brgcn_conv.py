@@ -12,7 +12,9 @@ from brgcn.graph import RelationalGraph
 from brgcn.nn.attention import AttentionWeights
 from brgcn.nn.frame import BiLevelFrame, LayerOptions, glorot
 from brgcn.nn.slots import EdgeScores, Seed
-from brgcn.ops import edge_sources, pair_rows, source_rows, typed_blocks, typed_dot
+from brgcn.ops import edge_sources, look_up, pair_rows, source_rows, typed_blocks, typed_dot
+
+MAKING = 32  # products of a pair that take as long as a number of a relation's matrix, made, read, and its gradient
 
 
 class BRGCNConv(BiLevelFrame):
@@ -148,7 +150,21 @@ class BRGCNConv(BiLevelFrame):
 
     def _project_pairs(self, z: Tensor, graph: RelationalGraph) -> Tensor:
         """z [P, L, in] -> [P, L, projections * out]."""
-        return typed_blocks(z, self._weights(), graph)
+        return self._mix_bases(z, graph) if self._bases_come_first(graph) else typed_blocks(z, self._weights(), graph)
+
+    def _bases_come_first(self, graph: RelationalGraph) -> bool:
+        """Whether it is less work to multiply the pairs by the bases, which all projections share, than to make a
+        matrix of each relation: so for few bases, or many relations beside the pairs."""
+        projections, pairs = len(self.relation_slot.projections), graph.num_pairs
+        through_bases = pairs * self.num_bases * (self.in_channels + projections)
+        of_relations = projections * self.in_channels * (pairs + MAKING * self.num_relations)
+        return 0 < through_bases < of_relations
+
+    def _mix_bases(self, z: Tensor, graph: RelationalGraph) -> Tensor:
+        through = torch.einsum("pli,lbio->plbo", z, self.lanes(self.basis, 0))  # [P, L, B, out]
+        coefficients = self.coefficients()  # [R, L, B, projections]
+        of_pairs = look_up(coefficients.flatten(1), graph.pair_relation).view(-1, *coefficients.shape[1:])
+        return torch.einsum("plbo,plbj->pljo", through, of_pairs).flatten(2)
 
     def _weights(self) -> Tensor:
         """[R, L, projections, blocks, in / blocks, out / blocks]"""
