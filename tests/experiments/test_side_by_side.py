@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from brgcn.data import load_dataset
+from brgcn.data.cache import store
 from brgcn.errors import BrgcnError, SettingsError
 from brgcn.experiments import link_table, side_by_side
 from brgcn.experiments.link_table import LinkRow
@@ -52,6 +53,22 @@ def test_as_one_after_another(town: Path, tmp_path: Path) -> None:
         assert [run["test"] for run in beside["runs"]] == [run["test"] for run in alone["runs"]]
     assert list(data.node_names) == names  # other processes got copies
     assert data.node_names.find(names[:1]).tolist() == [0]
+
+
+def test_a_data_set_is_handed_over_whole_or_not_at_all(town: Path, tmp_path: Path) -> None:
+    data, path = load_dataset(town), tmp_path / "data.safetensors"
+    shared = side_by_side._Shared(path, data.name, data.source, data.folder)
+    with pytest.raises(BrgcnError, match="could not be handed") as raised:
+        shared.open()
+    assert "TMPDIR" in str(raised.value)
+    store(path, data)
+    there = shared.open()
+    assert (there.name, there.source, there.folder) == (data.name, data.source, data.folder)
+    assert there.fingerprint == data.fingerprint
+    assert list(there.node_names) == list(data.node_names)
+    assert {split: part.tolist() for split, part in there.triples.items()} == {
+        split: part.tolist() for split, part in data.triples.items()
+    }
 
 
 def test_parts_of_ensembles_come_first_and_once(town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import torch
 
 from brgcn.data import Dataset
+from brgcn.data.cache import open_cached, store
 from brgcn.errors import BrgcnError, is_out_of_memory
 from brgcn.experiments.link_table import LinkRow, Tell, kept_row, measure_row, parts_of, trained_folder
 
@@ -50,21 +52,55 @@ def measure_rows(
 ) -> list[dict[str, Any]]:
     """``measure_row`` of every row, ``jobs`` at a time; an ensemble follows when its parts are trained."""
     in_order = sorted(dict.fromkeys(rows), key=lambda row: bool(row.beside))
-    measure = partial(measure_row, data, regime=regime, folder=folder, models=models, runs=runs, device=device)
+    options: dict[str, Any] = {"runs": runs, "device": device}
     if jobs > 1:
-        work: dict[Hashable, Work] = {}
-        for row in in_order:
-            if not overwrite and kept_row(data, row, regime, folder, runs=runs, device=device) is not None:
-                continue
-            parts = [(part.name, of) for part, of in parts_of(row, regime)]
-            for part, of in parts_of(row, regime):  # a part that several have is trained once
-                train = partial(trained_folder, data, part, of, models, runs, device)
-                work.setdefault((part.name, of), Work(f"{part.name} for an ensemble", train))
-            work[row.name, regime] = Work(row.name, partial(measure, row=row, overwrite=overwrite), parts)
-        at_once(work, jobs, device, lambda text: tell(f"{data.name}, {regime}: {text}"))
+        missing = [
+            row
+            for row in in_order
+            if overwrite or kept_row(data, row, regime, folder, runs=runs, device=device) is None
+        ]
+        with tempfile.TemporaryDirectory(prefix="brgcn-") as place:
+            shared = _Shared(Path(place) / "data.safetensors", data.name, data.source, data.folder)
+            if missing:
+                store(shared.path, data)
+            work: dict[Hashable, Work] = {}
+            for row in missing:
+                parts = [(part.name, of) for part, of in parts_of(row, regime)]
+                for part, of in parts_of(row, regime):  # a part that several have is trained once
+                    train = partial(_train, shared, part, of, models, runs, device)
+                    work.setdefault((part.name, of), Work(f"{part.name} for an ensemble", train))
+                do = partial(_measure, shared, row, regime, folder, models, overwrite=overwrite, **options)
+                work[row.name, regime] = Work(row.name, do, parts)
+            at_once(work, jobs, device, lambda text: tell(f"{data.name}, {regime}: {text}"))
         overwrite = False
+    measure = partial(measure_row, data, regime=regime, folder=folder, models=models, **options)
     cells = {row.name: measure(row=row, overwrite=overwrite, tell=tell) for row in in_order}
     return [cells[row.name] for row in rows]
+
+
+class _Shared(NamedTuple):
+    """A data set for other processes: a file, which they map, since tensors that are handed over would move to memory
+    that is shared, from under who looks at them."""
+
+    path: Path
+    name: str
+    source: str
+    folder: Path | None
+
+    def open(self) -> Dataset:
+        data = open_cached(self.path, name=self.name, source=self.source)
+        if data is None:
+            remedy = "Make room there, name another folder in TMPDIR, or leave out --jobs."
+            raise BrgcnError("the data set could not be handed to another process", where=str(self.path), remedy=remedy)
+        return replace(data, folder=self.folder)
+
+
+def _train(shared: _Shared, *arguments: Any) -> None:
+    trained_folder(shared.open(), *arguments)
+
+
+def _measure(shared: _Shared, *arguments: Any, **options: Any) -> None:
+    measure_row(shared.open(), *arguments, **options)
 
 
 def at_once(work: Mapping[Hashable, Work], jobs: int, device: torch.device, tell: Tell) -> None:
@@ -97,8 +133,7 @@ def at_once(work: Mapping[Hashable, Work], jobs: int, device: torch.device, tell
 
 def _start(do: Callable[[], Any], threads: int) -> tuple[Connection, BaseProcess]:
     here, there = _SPAWN.Pipe()
-    # by value: multiprocessing itself would move our tensors to memory that is shared, from under who looks at them
-    process = _SPAWN.Process(target=_work, args=(there, pickle.dumps(do), threads))
+    process = _SPAWN.Process(target=_work, args=(there, do, threads))
     process.start()
     there.close()
     return here, process
@@ -122,16 +157,15 @@ def _hear(here: Connection, process: BaseProcess, name: str) -> None:
         raise error
 
 
-def _work(there: Connection, do: bytes, threads: int) -> None:
-    """What ``do`` returns (a whole folder, it may be) is on disk, and stays in this process, which does not outlive
-    the one that asked."""
+def _work(there: Connection, do: Callable[[], Any], threads: int) -> None:
+    """What ``do`` makes is on disk; this process does not outlive the one that asked."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without cleaning up
     torch.set_num_threads(threads)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         error: Exception | None = None
         try:
-            pickle.loads(do)()  # of the parent's making, like all that multiprocessing hands over; never from a file
+            do()
         except Exception as found:
             error = found
         there.send(error)
