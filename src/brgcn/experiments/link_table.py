@@ -161,10 +161,7 @@ def _settings_facts(row: LinkRow, dataset: str, regime: str, device: torch.devic
 
 def made_as_today(cell: dict[str, Any]) -> bool:
     """Whether the row would be trained with the same settings now."""
-    row, kept_as, dataset = LinkRow.parse(cell["row"]), cell["regime"], cell["dataset"]
-    device = _device_of(cell)
-    regime = kept_as.removesuffix(f"-{device.type}")
-    return all(cell.get(name) == value for name, value in _settings_facts(row, dataset, regime, device).items())
+    return all(cell.get(name) == value for name, value in _settings_facts(*_asked(cell)).items())
 
 
 def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> str:
@@ -178,14 +175,14 @@ def _kept_as(row: LinkRow, dataset: str, regime: str, device: torch.device) -> s
 
 def kept_parts(cell: dict[str, Any]) -> list[tuple[LinkRow, str]]:
     """The parts of an ensemble, each with the regime that a row of its own is kept as."""
-    row, dataset = LinkRow.parse(cell["row"]), cell["dataset"]
-    device = _device_of(cell)
-    regime = cell["regime"].removesuffix(f"-{device.type}")
+    row, dataset, regime, device = _asked(cell)
     return [(part, _kept_as(part, dataset, of, device)) for part, of in parts_of(row, regime)]
 
 
-def _device_of(cell: dict[str, Any]) -> torch.device:
-    return torch.device("cpu" if cell["environment"]["device"] == "cpu" else "cuda")
+def _asked(cell: dict[str, Any]) -> tuple[LinkRow, str, str, torch.device]:
+    """Row, data set, regime and device that a kept row was asked for with."""
+    device = torch.device("cpu" if cell["environment"]["device"] == "cpu" else "cuda")
+    return LinkRow.parse(cell["row"]), cell["dataset"], cell["regime"].removesuffix(f"-{device.type}"), device
 
 
 def _rules(data: Dataset) -> dict[str, Any]:
